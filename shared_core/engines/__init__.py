@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shared_core.engines.collection import CollectionEngine, OtherOptionsError
 from shared_core.index.engine import Engine, InThreads, Leg
-
-if TYPE_CHECKING:
-    from shared_core.engines.collection import CollectionEngine
 
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
@@ -53,8 +51,6 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
             "postgresql://, qdrant://, lancedb:// or milvus://"
         )
-    from shared_core.engines.collection import OtherOptionsError
-
     module, name = ENGINES[kind]
     engine: Callable[..., CollectionEngine] = getattr(
         import_module(f"shared_core.engines.{module}"), name

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Self, TypeAlias, TypedDict
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
 from shared_core.checking import check_choice, check_count, check_several
+from shared_core.errors import EngineError
 from shared_core.index.dense import Buffer, DenseSnapshot, Metric
 from shared_core.index.engine import InThreads, Leg
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import Where, Within, conditions
 from shared_core.index.passages import check_passages
 from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.index.tokenize import tokenize
@@ -33,11 +34,19 @@ FORMAT = 1
 SAMPLE = "The torch.nn.Linear layer's 2-D weights: naïve, 東京 and x_1!"
 """A tokenizer is known by what it makes of this."""
 
-
 Encode: TypeAlias = Callable[[Any], Any]
 
-Found: TypeAlias = tuple[Sequence[Passage], npt.ArrayLike, npt.ArrayLike, bool]
-"""The passages of a pool, their dense and sparse scores, and whether the pool is complete."""
+Dense = Literal["flat", "hnsw"]
+
+
+class Found(NamedTuple):
+    """The passages of a pool, their scores, and what is known of them."""
+
+    passages: Sequence[Passage]
+    dense: npt.ArrayLike
+    sparse: npt.ArrayLike
+    complete: bool
+    sparse_exact: bool = True
 
 
 class OtherOptionsError(ValueError):
@@ -213,24 +222,17 @@ class CollectionEngine(InThreads):
         words = [Counter(self.tokenizer(query.text)) for query in queries]
         vectors = [self._checker.unit(query.vector) for query in queries]
         found = self._pools(words, vectors, depth, where)
-        return [self._pool_of(query, *each) for query, each in zip(queries, found, strict=True)]
+        return [self._pool_of(query, each) for query, each in zip(queries, found, strict=True)]
 
-    def _pool_of(
-        self,
-        query: Query,
-        passages: Sequence[Passage],
-        dense: npt.ArrayLike,
-        sparse: npt.ArrayLike,
-        complete: bool,
-    ) -> Pool:
-        cosines = np.asarray(dense, np.float64)
-        nearest = float(cosines.max()) if self.metric == "cosine" and len(cosines) else None
+    def _pool_of(self, query: Query, found: Found) -> Pool:
+        dense = np.asarray(found.dense, np.float64)
         return Pool(
-            passages,
-            cosines,
-            np.asarray(sparse, np.float64),
-            complete=complete,
-            nearest=nearest,
+            found.passages,
+            dense,
+            np.asarray(found.sparse, np.float64),
+            sparse_exact=None if found.sparse_exact else np.zeros(len(dense), np.bool_),
+            complete=found.complete,
+            nearest=float(dense.max()) if self.metric == "cosine" and len(dense) else None,
             query=query.text.strip(),
         )
 
@@ -285,11 +287,14 @@ class CollectionEngine(InThreads):
         checker = self._checker or DenseSnapshot(self.metric, "flat")
         matrix = checker.checked(vectors, [f"passage {each.id!r}" for each in passages])
         counted = [Counter(self.tokenizer(each.text)) for each in passages]
-        if not self._known():
-            self._create(matrix.shape[1])
-            self._known()
+        self._ensure(matrix.shape[1])
         self._write(passages, matrix, counted)
         return [passage.id for passage in passages]
+
+    def _ensure(self, dim: int) -> None:
+        if not self._known():
+            self._create(dim)
+            self._known()
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete passages; return the ids that were there.
@@ -362,18 +367,37 @@ class CollectionEngine(InThreads):
         """Return the number of passages."""
         return self._size() if self._known() else 0
 
+    def _unanswered(self, timeout: float, why: object) -> EngineError:
+        """Return the error for a server that does not answer."""
+        return EngineError(
+            f"{self.shown} does not answer within {timeout:g} s, or refuses ({why}): is the "
+            "server up and reachable? timeout= gives it longer"
+        )
+
     def _encoded(self, passage: Passage) -> Any:
         """Return a passage's source as JSON-able data; None if it is not kept."""
         source = passage.source
         return self._encode(source) if self._encode and source is not None else None
 
     def _decoded(self, id: str, text: str, metadata: dict[str, Any], source: Any) -> Passage:
-        return Passage(
-            id,
-            text,
-            metadata,
-            self._decode(source) if self._decode and source is not None else None,
+        decoded = self._decode(source) if self._decode and source is not None else None
+        return Passage(id, text, metadata, decoded)
+
+
+def filtered(where: Where, own: str) -> tuple[dict[str, list[Any]], dict[str, Within]]:
+    """Return the values that a filter accepts by key, and the bounds of numbers by key.
+
+    Raises
+    ------
+    ValueError
+        If it is malformed, or a function; `own` is what else the database takes.
+    """
+    if where is not None and not isinstance(where, Mapping):
+        raise ValueError(
+            f"{where!r} cannot be applied in the database: give a mapping, such as "
+            f'{{"lang": "en"}}, or {own}'
         )
+    return conditions(where or {})
 
 
 class StoredNeighbours:

@@ -14,20 +14,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Unpack
 from urllib.parse import quote, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
 from shared_core._extras import require
 from shared_core.arrays import Vectors
-from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
+from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found, filtered
 from shared_core.errors import EngineError
-from shared_core.index.metadata import SIGNS, Where, conditions
-from shared_core.types import Passage, Pool, Query
+from shared_core.index.metadata import SIGNS, Where
+from shared_core.types import Passage
 
 lancedb = require("lancedb", extra="lancedb")
 pa = require("pyarrow", extra="lancedb")
@@ -272,18 +270,8 @@ class LanceEngine(CollectionEngine):
         _, first = np.unique(both["_rowid"].to_numpy(), return_index=True)
         passages, kept = self._passages(both.take(first))
         sparse = [scores.get(row, 0.0) / (K1 + 1) for row in kept["_rowid"].to_pylist()]
-        return passages, _embeddings(kept, len(vector)) @ vector, sparse, built
-
-    def _pool_of(
-        self,
-        query: Query,
-        passages: Sequence[Passage],
-        dense: npt.ArrayLike,
-        sparse: npt.ArrayLike,
-        complete: bool,
-    ) -> Pool:
-        pool = super()._pool_of(query, passages, dense, sparse, complete)
-        return pool if complete else replace(pool, sparse_exact=np.zeros(len(passages), np.bool_))
+        dense = _embeddings(kept, len(vector)) @ vector
+        return Found(passages, dense, sparse, complete=built, sparse_exact=built)
 
     def _passages(self, rows: Any) -> tuple[list[Passage], Any]:
         """Return passages in insertion order, and their rows in the same."""
@@ -376,12 +364,7 @@ def _condition(where: Where | str) -> str | None:
     """Return a filter as a condition of LanceDB's."""
     if where is None or isinstance(where, str):
         return where
-    if not isinstance(where, Mapping):
-        raise ValueError(
-            f"{where!r} cannot be applied in the database: give a mapping, such as "
-            '{"lang": "en"}, or a condition in LanceDB\'s SQL'
-        )
-    accepted, ranges = conditions(where)
+    accepted, ranges = filtered(where, "a condition in LanceDB's SQL")
     passing = [
         f"{_path(key)} IN ({_literals([_text(each) for each in wanted])})"
         for key, wanted in accepted.items()

@@ -18,16 +18,15 @@ from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionArguments
 from shared_core.engines.sparse_vectors import (
     BATCH,
+    FIELDS,
     RESERVED,
     WORDS,
     Hit,
     Row,
     SparseVectorEngine,
     Weights,
-    document_marks,
     wanted_marks,
 )
-from shared_core.errors import EngineError
 from shared_core.index.metadata import SIGNS, Where
 from shared_core.types import Passage
 
@@ -43,8 +42,6 @@ LONGEST = 65_535
 
 RELEASED = 101
 """Code of the error where a collection is not in memory: after a restart of Milvus Lite, say."""
-
-FIELDS = ["id", "page_content", "metadata", "source", "row"]
 
 
 class MilvusEngine(SparseVectorEngine):
@@ -119,10 +116,7 @@ class MilvusEngine(SparseVectorEngine):
                     self._client.load_collection(name, timeout=self._timeout)
                 return method(*arguments, **options, timeout=self._timeout)
         except (pymilvus.MilvusException, grpc.RpcError) as error:
-            raise EngineError(
-                f"{self.shown} does not answer within {self._timeout:g} s, or refuses ({error}): "
-                "is the server up and reachable? timeout= gives it longer"
-            ) from error
+            raise self._unanswered(self._timeout, error) from error
 
     def _exists(self, name: str) -> bool:
         return bool(self._ask(self._client.has_collection, name))
@@ -226,37 +220,29 @@ class MilvusEngine(SparseVectorEngine):
     def _fetch(self, keys: Sequence[str]) -> list[Mapping[str, Any]]:
         return [*map(_read, self._query(self.collection, f"key in {[*keys]}", FIELDS))]
 
-    def _scan(self) -> Iterator[list[tuple[Any, Mapping[str, Any]]]]:
+    def _scan(self) -> Iterator[list[Mapping[str, Any]]]:
         rows = self._ask(
             self._client.query_iterator, self.collection, batch_size=BATCH, output_fields=["*"]
         )
         while batch := rows.next():
-            yield [(dict(row), row) for row in batch]
+            yield batch
         rows.close()
 
-    def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
-        again = [row | {"sparse": weights or BLANK} for row, weights in rows]
+    def _reweigh(self, rows: Sequence[Mapping[str, Any]], weights: Sequence[Weights]) -> None:
+        again = [{**row, "sparse": each or BLANK} for row, each in zip(rows, weights, strict=True)]
         self._ask(self._client.upsert, self.collection, again)
 
     def _size(self) -> int:
         (counted,) = self._query(self.collection, "", ["count(*)"])
         return int(counted["count(*)"])
 
-    def documents(
-        self, key: str, names: Sequence[str], where: Where
-    ) -> tuple[list[Passage], Vectors]:
-        """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
-        conditions = [_one_of(document_marks(key, names)), _condition(where)]
+    def _marked(
+        self, marks: Sequence[int], where: Where
+    ) -> list[tuple[Mapping[str, Any], Sequence[float]]]:
+        conditions = [_one_of(marks), _condition(where)]
         passing = " and ".join(f"({each})" for each in conditions if each)
         rows = self._query(self.collection, passing, [*FIELDS, "dense"])
-        rows.sort(key=lambda row: int(row["row"]))
-        vectors = np.array([row["dense"] for row in rows], np.float32)
-        return [self._passage(_read(row)) for row in rows], vectors
-
-    def close(self) -> None:
-        """Close the connections, unless the client is the caller's; a second call does nothing."""
-        if self._owns:
-            self._client.close()
+        return [(_read(row), row["dense"]) for row in rows]
 
 
 def _read(row: Mapping[str, Any]) -> Mapping[str, Any]:

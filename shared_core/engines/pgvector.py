@@ -7,11 +7,11 @@ Their tables are only read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from shared_core.engines.adopting import Progress
 from shared_core.engines.postgres import PostgresEngine, sql
 from shared_core.types import Passage
 
@@ -47,8 +47,6 @@ GONE = """
 SELECT id FROM {passages} AS ours
 WHERE NOT EXISTS (SELECT FROM ({rows}) AS theirs WHERE theirs.id = ours.id)
 """
-
-Progress = Callable[[int, int], None]
 
 
 def langchain_rows(collection: str, *, schema: str = "public") -> Any:
@@ -89,14 +87,10 @@ def adopt(engine: PostgresEngine, rows: Any, *, progress: Progress | None = None
         If the database does not answer; the timeout of the engine must be long enough to compare
         all rows.
     """
-    with engine._connection() as connection:
-        query = sql.SQL("SELECT vector_dims(embedding) FROM ({}) AS theirs LIMIT 1").format(rows)
-        first = connection.execute(query).fetchone()
-    if first is None:
+    first = engine._rows("SELECT vector_dims(embedding) FROM ({rows}) AS r LIMIT 1", rows=rows)
+    if not first:
         raise ValueError(f"there is nothing to adopt in {engine.shown}: is the name right?")
-    if not engine._known():
-        engine._create(first[0])
-        engine._known()
+    engine._ensure(first[0][0])
     changed = engine._sql(CHANGED, rows=rows, moved=sql.SQL(MOVED[engine.metric]))
     with engine._connection() as connection, connection.transaction():
         (total,) = connection.execute(sql.SQL("SELECT count(*) ") + changed).fetchone()

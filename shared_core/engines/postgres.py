@@ -11,18 +11,24 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.checking import check_choice, check_count
-from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
+from shared_core.engines.collection import (
+    CollectionArguments,
+    CollectionEngine,
+    Dense,
+    Found,
+    filtered,
+)
 from shared_core.errors import EngineError
-from shared_core.index.metadata import SIGNS, Where, conditions
+from shared_core.index.metadata import SIGNS, Where
 from shared_core.types import Passage
 
 psycopg = require("psycopg", extra="postgres")
@@ -41,11 +47,7 @@ OPERATORS = {
 }
 """Of pgvector: how rows are ordered, what makes a score of it, and the operators of a graph."""
 
-Dense = Literal["flat", "hnsw"]
-
-HNSW = """
-CREATE INDEX ON {passages} USING hnsw (embedding {operators});
-"""
+HNSW = "CREATE INDEX ON {passages} USING hnsw (embedding {operators})"
 
 TABLES = """
 CREATE TABLE {passages} (
@@ -63,6 +65,15 @@ CREATE TABLE {postings} (
 CREATE INDEX ON {postings} (row);
 CREATE TABLE {statistics} (n bigint NOT NULL, tokens bigint NOT NULL, options jsonb NOT NULL);
 INSERT INTO {statistics} VALUES (0, 0, {options});
+"""
+
+TERMS = """
+WITH given AS (SELECT unnest(%s::text[]) AS word), new AS (
+    INSERT INTO {words} (word) SELECT word FROM given
+    WHERE NOT EXISTS (SELECT FROM {words} WHERE {words}.word = given.word)
+    RETURNING word, term
+)
+SELECT word, term FROM new UNION ALL SELECT word, term FROM {words} JOIN given USING (word)
 """
 
 POOL = """
@@ -227,21 +238,24 @@ class PostgresEngine(CollectionEngine):
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
             waited = isinstance(error, psycopg_pool.PoolTimeout)
             why = (waited and self._pool.connection_class.refused) or error
-            raise EngineError(
-                f"{self.shown} does not answer within {self._timeout:g} s ({why}): is the "
-                "server up and reachable? timeout= gives it longer"
-            ) from error
+            raise self._unanswered(self._timeout, why) from error
         except psycopg.DataError as error:
             raise ValueError(
                 f"the database does not take a text or metadata: {error}; take NUL characters and "
                 "NaN out of them"
             ) from error
 
+    def _rows(self, statement: str, values: Any = None, **parts: Any) -> list[Any]:
+        """Return the rows of one statement."""
+        with self._connection() as connection:
+            rows: list[Any] = connection.execute(self._sql(statement, **parts), values).fetchall()
+        return rows
+
     def _saved_options(self) -> dict[str, Any] | None:
         with self._connection() as connection:
             if not self._is_there(connection):
                 return None
-            (saved,) = connection.execute(self._sql("SELECT options FROM {statistics}")).fetchone()
+        ((saved,),) = self._rows("SELECT options FROM {statistics}")
         return dict(saved)
 
     def _is_there(self, connection: Any) -> bool:
@@ -282,22 +296,19 @@ class PostgresEngine(CollectionEngine):
     def _found(self, rows: Sequence[Sequence[Any]]) -> Found:
         passages = [self._decoded(*row[:4]) for row in rows]
         dense, sparse = [row[4] for row in rows], [row[5] for row in rows]
-        return passages, dense, sparse, self.dense == "flat"
+        return Found(passages, dense, sparse, complete=self.dense == "flat")
 
     def documents(
         self, key: str, names: Sequence[str], where: Where
     ) -> tuple[list[Passage], Vectors]:
         """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
         passing, values = _condition(where)
-        statement = self._sql(
+        rows = self._rows(
             "SELECT id, content, metadata, source, embedding::text FROM {passages} "
             "WHERE metadata ->> %(key)s = ANY (%(names)s) AND {passing} ORDER BY row",
+            values | {"key": key, "names": [*names]},
             passing=passing,
         )
-        with self._connection() as connection:
-            rows = connection.execute(
-                statement, values | {"key": key, "names": [*names]}
-            ).fetchall()
         vectors = np.array([json.loads(row[4]) for row in rows], np.float32)
         return [self._decoded(*row[:4]) for row in rows], vectors
 
@@ -313,24 +324,25 @@ class PostgresEngine(CollectionEngine):
                     connection.execute(self._sql(HNSW, operators=operators))
 
     def _create_extension(self, connection: Any) -> None:
-        there = connection.execute("SELECT FROM pg_extension WHERE extname = 'vector'").fetchone()
-        if there is None:
-            try:
-                connection.execute("CREATE EXTENSION vector")
-            except psycopg.Error as error:
-                raise EngineError(
-                    f"{self.shown} lacks pgvector, and this user cannot add it ({error}): have an "
-                    "administrator of the database run CREATE EXTENSION vector;"
-                ) from error
+        try:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.Error as error:
+            raise EngineError(
+                f"{self.shown} lacks pgvector, and this user cannot add it ({error}): have an "
+                "administrator of the database run CREATE EXTENSION vector;"
+            ) from error
 
-    def _lock(self, connection: Any) -> None:
-        connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"))
+    @contextmanager
+    def _locked(self) -> Iterator[Any]:
+        """Yield a connection for a transaction during which nobody else writes."""
+        with self._connection() as connection, connection.transaction():
+            connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"))
+            yield connection
 
     def _write(
         self, passages: Sequence[Passage], vectors: Vectors, counted: Sequence[Counter[str]]
     ) -> None:
-        with self._connection() as connection, connection.transaction():
-            self._lock(connection)
+        with self._locked() as connection:
             self._delete(connection, [passage.id for passage in passages])
             self._insert(connection, passages, vectors, counted)
 
@@ -342,25 +354,12 @@ class PostgresEngine(CollectionEngine):
         counted: Sequence[Counter[str]],
     ) -> None:
         words = sorted({word for counts in counted for word in counts})
-        connection.execute(
-            self._sql(
-                "INSERT INTO {words} (word) SELECT word FROM unnest(%s::text[]) AS given (word) "
-                "WHERE NOT EXISTS (SELECT FROM {words} WHERE {words}.word = given.word)"
-            ),
-            (words,),
+        terms = dict(connection.execute(self._sql(TERMS), (words,)).fetchall())
+        numbered = connection.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'row')) FROM generate_series(1, %s)",
+            (self._names["passages"].as_string(), len(passages)),
         )
-        terms = dict(
-            connection.execute(
-                self._sql("SELECT word, term FROM {words} WHERE word = ANY (%s)"), (words,)
-            ).fetchall()
-        )
-        rows = [
-            row
-            for (row,) in connection.execute(
-                "SELECT nextval(pg_get_serial_sequence(%s, 'row')) FROM generate_series(1, %s)",
-                (self._names["passages"].as_string(), len(passages)),
-            )
-        ]
+        rows = [row for (row,) in numbered]
         lengths = [counts.total() for counts in counted]
         cursor = connection.cursor()
         for first in range(0, len(passages), BATCH):
@@ -387,8 +386,7 @@ class PostgresEngine(CollectionEngine):
         )
 
     def _remove(self, ids: Sequence[str]) -> set[str]:
-        with self._connection() as connection, connection.transaction():
-            self._lock(connection)
+        with self._locked() as connection:
             return self._delete(connection, ids)
 
     def _delete(self, connection: Any, ids: Sequence[str]) -> set[str]:
@@ -403,21 +401,14 @@ class PostgresEngine(CollectionEngine):
         return {id for id, _, _ in gone}
 
     def _read(self, ids: Sequence[str]) -> list[Passage]:
-        statement = self._sql(
-            "SELECT id, content, metadata, source FROM {passages} WHERE id = ANY (%s)"
-        )
-        with self._connection() as connection:
-            rows = connection.execute(statement, ([*ids],)).fetchall()
-        return [self._decoded(*row) for row in rows]
+        columns = "SELECT id, content, metadata, source FROM {passages} WHERE id = ANY (%s)"
+        return [self._decoded(*row) for row in self._rows(columns, ([*ids],))]
 
     def _ids(self) -> list[str]:
-        with self._connection() as connection:
-            rows = connection.execute(self._sql("SELECT id FROM {passages}")).fetchall()
-        return [id for (id,) in rows]
+        return [id for (id,) in self._rows("SELECT id FROM {passages}")]
 
     def _size(self) -> int:
-        with self._connection() as connection:
-            (n,) = connection.execute(self._sql("SELECT n FROM {statistics}")).fetchone()
+        ((n,),) = self._rows("SELECT n FROM {statistics}")
         return int(n)
 
     def _statistics(self) -> dict[str, Any]:
@@ -425,8 +416,7 @@ class PostgresEngine(CollectionEngine):
             SELECT n, tokens, (SELECT count(*) FROM {words}), count(row), coalesce(sum(length), 0)
             FROM {statistics} LEFT JOIN {passages} ON true GROUP BY n, tokens
         """
-        with self._connection() as connection:
-            n, tokens, words, rows, length = connection.execute(self._sql(statement)).fetchone()
+        ((n, tokens, words, rows, length),) = self._rows(statement)
         found = {"mean_length": tokens / max(n, 1), "words": words}
         if (n, tokens) == (rows, length):
             return found
@@ -458,16 +448,9 @@ def _literal(vector: Vectors) -> str:
 
 def _condition(where: Where) -> tuple[Any, dict[str, Any]]:
     """Return a filter as a condition on the metadata, and its values by name."""
-    if where is None:
-        return sql.SQL("true"), {}
     if isinstance(where, sql.Composable):
         return where, {}
-    if not isinstance(where, Mapping):
-        raise ValueError(
-            f"{where!r} cannot be applied in the database: give a mapping, such as "
-            '{"lang": "en"}, or a condition made by psycopg.sql'
-        )
-    accepted, ranges = conditions(where)
+    accepted, ranges = filtered(where, "a condition made by psycopg.sql")
     passing, values = [sql.SQL("true")], dict[str, Any]()
     for at, (key, wanted) in enumerate(accepted.items()):
         values |= {f"key{at}": key, f"in{at}": [json.dumps(each) for each in wanted]}

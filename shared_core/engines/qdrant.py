@@ -12,35 +12,31 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import starmap
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.checking import check_choice
-from shared_core.engines.collection import CollectionArguments
+from shared_core.engines.collection import CollectionArguments, Dense
 from shared_core.engines.sparse_vectors import (
     BATCH,
+    FIELDS,
     RESERVED,
     Hit,
     Row,
     SparseVectorEngine,
     Weights,
-    document_marks,
+    key_of,
     wanted_marks,
 )
 from shared_core.errors import EngineError
 from shared_core.index.metadata import Where, Within
-from shared_core.types import Passage
 
 qdrant_client = require("qdrant_client", extra="qdrant")
 exceptions = require("qdrant_client.http.exceptions", extra="qdrant")
 grpc = require("grpc", extra="qdrant")
 models = qdrant_client.models
-
-Dense = Literal["flat", "hnsw"]
 
 
 class QdrantEngine(SparseVectorEngine):
@@ -124,11 +120,7 @@ class QdrantEngine(SparseVectorEngine):
             with self._alone:
                 return getattr(self._client, method)(*arguments, **options)
         except (exceptions.ResponseHandlingException, grpc.RpcError) as error:
-            raise EngineError(
-                f"{self.shown} does not answer within {self._timeout:g} s "
-                f"({getattr(error, 'source', error)}): is the server up and reachable? timeout= "
-                "gives it longer"
-            ) from error
+            raise self._unanswered(self._timeout, getattr(error, "source", error)) from error
         except exceptions.UnexpectedResponse as error:
             raise EngineError(f"{self.shown} refuses {method}: {error}") from error
 
@@ -190,12 +182,10 @@ class QdrantEngine(SparseVectorEngine):
         answers = iter(self._ask("query_batch_points", self.collection, requests))
         hits = []
         for weights in asked:
-            nearest = next(answers).points
+            near = next(answers).points
             matching = next(answers).points if weights else []
             scores = {point.id: point.score for point in matching}
-            hits.append(
-                [(point.payload, point.score, scores.get(point.id, 0.0)) for point in nearest]
-            )
+            hits.append([(point.payload, point.score, scores.get(point.id, 0.0)) for point in near])
         return hits
 
     def _store(self, rows: Sequence[Row]) -> None:
@@ -226,13 +216,14 @@ class QdrantEngine(SparseVectorEngine):
             if following is None:
                 return
 
-    def _scan(self) -> Iterator[list[tuple[Any, Mapping[str, Any]]]]:
+    def _scan(self) -> Iterator[list[Mapping[str, Any]]]:
         for points in self._scroll(with_payload=["id", "page_content"]):
-            yield [(point.id, point.payload) for point in points]
+            yield [point.payload for point in points]
 
-    def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
+    def _reweigh(self, rows: Sequence[Mapping[str, Any]], weights: Sequence[Weights]) -> None:
         points = [
-            models.PointVectors(id=id, vector={"sparse": _sparse(weights)}) for id, weights in rows
+            models.PointVectors(id=key_of(row["id"]), vector={"sparse": _sparse(each)})
+            for row, each in zip(rows, weights, strict=True)
         ]
         if points:
             self._ask("update_vectors", self.collection, points)
@@ -240,32 +231,20 @@ class QdrantEngine(SparseVectorEngine):
     def _size(self) -> int:
         return int(self._ask("count", self.collection, exact=True).count)
 
-    def documents(
-        self, key: str, names: Sequence[str], where: Where
-    ) -> tuple[list[Passage], Vectors]:
-        """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
-        wanted = models.Filter(must=[_one_of(document_marks(key, names)), _condition(where)])
+    def _marked(
+        self, marks: Sequence[int], where: Where
+    ) -> list[tuple[Mapping[str, Any], Sequence[float]]]:
+        wanted = models.Filter(must=[_one_of(marks), _condition(where)])
         pages = self._scroll(scroll_filter=wanted, with_payload=FIELDS, with_vectors=["dense"])
-        points = [point for page in pages for point in page]
-        points.sort(key=lambda point: point.payload["row"])
-        vectors = np.array([point.vector["dense"] for point in points], np.float32)
-        return [self._passage(point.payload) for point in points], vectors
-
-    def close(self) -> None:
-        """Close the connections, unless the client is the caller's; a second call does nothing."""
-        if self._owns:
-            self._client.close()
-
-
-FIELDS = ["id", "page_content", "metadata", "source", "row"]
+        return [(point.payload, point.vector["dense"]) for page in pages for point in page]
 
 
 def _sparse(weights: Weights) -> Any:
     return models.SparseVector(indices=[*weights], values=[*weights.values()])
 
 
-def _one_of(marks: list[int]) -> Any:
-    return models.FieldCondition(key="marks", match=models.MatchAny(any=marks))
+def _one_of(marks: Sequence[int]) -> Any:
+    return models.FieldCondition(key="marks", match=models.MatchAny(any=[*marks]))
 
 
 def _condition(where: Where) -> Any:

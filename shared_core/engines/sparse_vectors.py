@@ -24,9 +24,11 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
+import numpy as np
+
 from shared_core.arrays import Vectors
-from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
-from shared_core.index.metadata import Where, Within, conditions
+from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found, filtered
+from shared_core.index.metadata import Where, Within
 from shared_core.types import Passage
 
 Weights: TypeAlias = dict[int, float]
@@ -34,6 +36,9 @@ Weights: TypeAlias = dict[int, float]
 
 Hit: TypeAlias = tuple[Mapping[str, Any], float, float]
 """A passage's fields, its dense and its sparse score."""
+
+FIELDS = ["id", "page_content", "metadata", "source", "row"]
+"""What a passage is made of."""
 
 WORDS = 2**32 - 3
 """Hashes of words are below; both databases take numbers up to 2**32 - 2."""
@@ -95,6 +100,10 @@ class SparseVectorEngine(CollectionEngine):
 
     exact = True
 
+    _client: Any
+    _owns: bool
+    """Whether the client is to be closed."""
+
     def __init__(
         self,
         collection: str,
@@ -146,16 +155,21 @@ class SparseVectorEngine(CollectionEngine):
         """Return the fields of the rows of `keys` that are there."""
 
     @abstractmethod
-    def _scan(self) -> Iterator[list[tuple[Any, Mapping[str, Any]]]]:
-        """Yield all rows in batches, each as whatever `_reweigh` takes, with id and text."""
+    def _marked(
+        self, marks: Sequence[int], where: Where
+    ) -> list[tuple[Mapping[str, Any], Sequence[float]]]:
+        """Return the fields and vectors of the rows that have one of the marks."""
 
     @abstractmethod
-    def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
+    def _scan(self) -> Iterator[list[Mapping[str, Any]]]:
+        """Yield all rows in batches: id, text, and what else `_reweigh` needs."""
+
+    @abstractmethod
+    def _reweigh(self, rows: Sequence[Mapping[str, Any]], weights: Sequence[Weights]) -> None:
         """Write the weights of rows anew."""
 
     def _options(self, dim: int) -> dict[str, Any]:
-        pinned = self.bm25.mean_length
-        return super()._options(dim) | ({} if pinned is None else {"mean_length": pinned})
+        return super()._options(dim) | {"mean_length": self.bm25.mean_length}
 
     def _saved_options(self) -> dict[str, Any] | None:
         if self._exists(self.statistics):
@@ -169,18 +183,16 @@ class SparseVectorEngine(CollectionEngine):
 
     def _create(self, dim: int) -> None:
         self._make(dim)
-        self._write_values({OPTIONS: {"mean_length": None} | self._options(dim)})
+        self._write_values({OPTIONS: self._options(dim)})
 
     def _pools(
         self, words: Sequence[Counter[str]], vectors: Sequence[Vectors], depth: int, where: Where
     ) -> list[Found]:
-        return [
-            found
-            for start in range(0, len(words), QUERIES)
-            for found in self._pools_of_some(
-                words[start : start + QUERIES], vectors[start : start + QUERIES], depth, where
-            )
-        ]
+        found: list[Found] = []
+        for start in range(0, len(words), QUERIES):
+            some = slice(start, start + QUERIES)
+            found += self._pools_of_some(words[some], vectors[some], depth, where)
+        return found
 
     def _pools_of_some(
         self, words: Sequence[Counter[str]], vectors: Sequence[Vectors], depth: int, where: Where
@@ -201,7 +213,7 @@ class SparseVectorEngine(CollectionEngine):
             hits.sort(key=lambda hit: (hit[0]["row"], hit[0]["id"]))
             passages = [self._passage(fields) for fields, _, _ in hits]
             dense, sparse = [hit[1] for hit in hits], [hit[2] for hit in hits]
-            yield passages, dense, sparse, complete
+            yield Found(passages, dense, sparse, complete)
 
     def _write(
         self, passages: Sequence[Passage], vectors: Vectors, counted: Sequence[Counter[str]]
@@ -237,7 +249,17 @@ class SparseVectorEngine(CollectionEngine):
         return [self._passage(fields) for fields in self._fetch([*map(key_of, ids)])]
 
     def _ids(self) -> list[str]:
-        return [row["id"] for batch in self._scan() for _, row in batch]
+        return [row["id"] for batch in self._scan() for row in batch]
+
+    def documents(
+        self, key: str, names: Sequence[str], where: Where
+    ) -> tuple[list[Passage], Vectors]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
+        numbers = [int(name) for name in names if name.lstrip("-").isdecimal()]
+        found = self._marked([mark_of(key, name) for name in (*names, *numbers)], where)
+        found.sort(key=lambda each: each[0]["row"])
+        vectors = np.array([vector for _, vector in found], np.float32)
+        return [self._passage(fields) for fields, _ in found], vectors
 
     def _totals(self) -> dict[str, Any]:
         totals: dict[str, Any] = self._values([TOTALS]).get(TOTALS, NO_TOTALS)
@@ -298,20 +320,18 @@ class SparseVectorEngine(CollectionEngine):
         with self._writing(mends=True):
             words, n, tokens = Counter[int](), 0, 0
             for batch in self._scan():
-                for counts in (Counter(self.tokenizer(row["page_content"])) for _, row in batch):
+                for counts in map(self._counted, batch):
                     words.update(_hashed(counts).keys())
                     n, tokens = n + 1, tokens + counts.total()
             mean = self.bm25.mean_length or tokens / max(n, 1)
             for batch in self._scan():
-                self._reweigh(
-                    [
-                        (key, self._weights(Counter(self.tokenizer(row["page_content"])), mean))
-                        for key, row in batch
-                    ]
-                )
+                self._reweigh(batch, [self._weights(self._counted(row), mean) for row in batch])
             totals = self._totals() | {"n": n, "tokens": tokens, "mean": mean}
             self._forget_words()
             self._put({**words, TOTALS: totals})
+
+    def _counted(self, row: Mapping[str, Any]) -> Counter[str]:
+        return Counter(self.tokenizer(row["page_content"]))
 
     def _weights(self, counts: Counter[str], mean: float) -> Weights:
         """Return the sparse vector of a passage."""
@@ -346,6 +366,11 @@ class SparseVectorEngine(CollectionEngine):
             fields["id"], fields["page_content"], fields["metadata"], fields["source"]
         )
 
+    def close(self) -> None:
+        """Close the connections, unless the client is the caller's; a second call does nothing."""
+        if self._owns:
+            self._client.close()
+
 
 def _hashed(counts: Counter[str]) -> Counter[int]:
     """Return how often each word occurs, by its hash."""
@@ -376,19 +401,6 @@ def wanted_marks(where: Where) -> tuple[list[list[int]], dict[str, Within]]:
     ValueError
         If the filter is a function, or malformed.
     """
-    if where is None:
-        return [], {}
-    if not isinstance(where, Mapping):
-        raise ValueError(
-            f"{where!r} cannot be applied in the database: give a mapping, such as "
-            '{"lang": "en"}, or a filter of the database\'s own'
-        )
-    accepted, ranges = conditions(where)
+    accepted, ranges = filtered(where, "a filter of the database's own")
     marks = [[mark_of(key, value) for value in values] for key, values in accepted.items()]
     return marks, ranges
-
-
-def document_marks(key: str, names: Sequence[str]) -> list[int]:
-    """Return the marks of documents by name, which in the metadata may be a number."""
-    numbers = [int(name) for name in names if name.lstrip("-").isdecimal()]
-    return [mark_of(key, name) for name in (*names, *numbers)]
