@@ -35,23 +35,17 @@ class CoreClient:
         with self._lock:
             if name in self._shards:
                 raise ValueError(f"{name} is there already")
-            distances = {"Cosine": core.Distance.Cosine, "Dot": core.Distance.Dot}
+            vectors = {
+                each: core.EdgeVectorParams(
+                    size=given.size, distance=getattr(core.Distance, given.distance.value)
+                )
+                for each, given in vectors_config.items()
+            }
+            sparse = {each: core.EdgeSparseVectorParams() for each in sparse_vectors_config}
             folder = self.folder / str(len(self._shards))
             folder.mkdir()
-            self._shards[name] = core.EdgeShard.create(
-                str(folder),
-                core.EdgeConfig(
-                    vectors={
-                        each: core.EdgeVectorParams(
-                            size=given.size, distance=distances[given.distance.value]
-                        )
-                        for each, given in vectors_config.items()
-                    },
-                    sparse_vectors={
-                        each: core.EdgeSparseVectorParams() for each in sparse_vectors_config
-                    },
-                ),
-            )
+            config = core.EdgeConfig(vectors=vectors, sparse_vectors=sparse)
+            self._shards[name] = core.EdgeShard.create(str(folder), config)
 
     def create_payload_index(self, name: str, key: str, kind: models.PayloadSchemaType) -> None:
         assert kind == models.PayloadSchemaType.INTEGER
@@ -77,22 +71,10 @@ class CoreClient:
         return [*map(_point, self._shards[name].retrieve([*map(_id, ids)], with_payload, False))]
 
     def scroll(
-        self,
-        name: str,
-        *,
-        limit: int,
-        offset: Any,
-        with_payload: Any,
-        scroll_filter: Any = None,
-        with_vectors: Any = False,
+        self, name: str, *, scroll_filter: Any = None, with_vectors: Any = False, **options: Any
     ) -> tuple[list[Any], Any]:
-        request = core.ScrollRequest(
-            offset=offset,
-            limit=limit,
-            filter=scroll_filter and _filter(scroll_filter),
-            with_payload=with_payload,
-            with_vector=with_vectors,
-        )
+        passing = scroll_filter and _filter(scroll_filter)
+        request = core.ScrollRequest(filter=passing, with_vector=with_vectors, **options)
         points, following = self._shards[name].scroll(request)
         return [*map(_point, points)], following
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -19,6 +19,9 @@ from tests.core.making import random_vectors
 
 TEXTS = [f"passage {n} says {'relu' if n % 3 else 'pool'}" for n in range(12)]
 IDS = [str(uuid5(NAMESPACE_URL, text)) for text in TEXTS]
+PASSAGES = [
+    Passage(id, text, {"n": n}) for n, (id, text) in enumerate(zip(IDS, TEXTS, strict=True))
+]
 VECTORS = random_vectors(len(TEXTS), dim=8, seed=3)
 
 
@@ -29,16 +32,23 @@ def engine() -> Iterator[CollectionEngine]:
         yield engine
 
 
-def check(engine: CollectionEngine, metadata: Any = lambda n: {"n": n}) -> None:
+def check(engine: CollectionEngine) -> None:
     """Everything is there: ids, texts, metadata, both legs."""
     assert sorted(engine.ids()) == sorted(IDS)
-    held = engine.get(IDS)
-    assert [each.text for each in held] == TEXTS
-    assert [dict(each.metadata) for each in held] == [metadata(n) for n in range(len(TEXTS))]
+    assert engine.get(IDS) == PASSAGES
     (pool,) = engine.pool([Query("pool", VECTORS[7])], 3)
     at = int(np.argmax(pool.dense))
     assert (pool.passages[at].id, round(float(pool.dense[at]), 5)) == (IDS[7], 1)
     assert {each.text for each in pool.passages if "pool" in each.text} <= {*TEXTS[::3]}
+
+
+def node_of(passage: Passage) -> Mapping[str, Any]:
+    """Return what LlamaIndex's integrations write of a node."""
+    schema = pytest.importorskip("llama_index.core.schema")
+    written = pytest.importorskip("llama_index.core.vector_stores.utils").node_to_metadata_dict
+    node = schema.TextNode(id_=passage.id, text=passage.text, metadata=dict(passage.metadata))
+    held: Mapping[str, Any] = written(node)
+    return held
 
 
 @pytest.fixture
@@ -48,6 +58,11 @@ def qdrant_client() -> Any:
     size = models.VectorParams(size=8, distance=models.Distance.COSINE)
     client.create_collection("theirs", vectors_config=size)
     return client
+
+
+def upsert(client: Any, collection: str, id: Any, vector: Any, payload: Mapping[str, Any]) -> None:
+    models = pytest.importorskip("qdrant_client").models
+    client.upsert(collection, [models.PointStruct(id=id, vector=vector, payload=payload)])
 
 
 def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
@@ -63,10 +78,7 @@ def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
         def embed_query(self, text: str) -> list[float]:
             raise AssertionError("nothing is embedded")
 
-    given = [
-        documents.Document(text, id=id, metadata={"n": n})
-        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
-    ]
+    given = [documents.Document(p.text, id=p.id, metadata=p.metadata) for p in PASSAGES]
     store = langchain.QdrantVectorStore.from_documents(
         given, Embeddings(), location=":memory:", collection_name="theirs"
     )
@@ -87,65 +99,46 @@ def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
     assert [each.id for each in written] == [IDS[1]]
     assert sorted(engine.ids()) == sorted(IDS[1:])
     assert engine.get([IDS[1]])[0].text == "a new text"
-    (pool,) = engine.pool([Query("new", VECTORS[5])], 12)
-    assert pool.sparse[[each.id for each in pool.passages].index(IDS[1])] > 0
-
-
-def test_what_llamaindex_stored_in_qdrant(engine: CollectionEngine, qdrant_client: Any) -> None:
-    """As its integration writes nodes."""
-    schema = pytest.importorskip("llama_index.core.schema")
-    written = pytest.importorskip("llama_index.core.vector_stores.utils").node_to_metadata_dict
-    models = pytest.importorskip("qdrant_client").models
-    points = [
-        models.PointStruct(
-            id=id,
-            vector=VECTORS[n].tolist(),
-            payload=written(schema.TextNode(id_=id, text=text, metadata={"n": n})),
-        )
-        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
-    ]
-    qdrant_client.upsert("theirs", points)
-    adopt(engine, qdrant_rows(qdrant_client, "theirs"))
-    check(engine)
 
 
 def test_what_cannot_be_read_is_named(engine: CollectionEngine, qdrant_client: Any) -> None:
     models = pytest.importorskip("qdrant_client").models
     with pytest.raises(ValueError, match="nothing to adopt: is the name"):
         adopt(engine, qdrant_rows(qdrant_client, "theirs"))
-    point = models.PointStruct(
-        id=1, vector=VECTORS[0].tolist(), payload={"body": "x", "lang": "en"}
-    )
-    qdrant_client.upsert("theirs", [point])
+    vector = VECTORS[0].tolist()
+    upsert(qdrant_client, "theirs", 1, vector, {"body": "x", "lang": "en"})
     with pytest.raises(ValueError, match=r"no text under 'page_content'; it has body, lang: say"):
         adopt(engine, qdrant_rows(qdrant_client, "theirs"))
-    adopt(engine, qdrant_rows(qdrant_client, "theirs", content="body"))
-    assert [(each.id, each.text) for each in engine.get(["1"])] == [("1", "x")]
     both = {name: models.VectorParams(size=8, distance=models.Distance.COSINE) for name in "ab"}
     qdrant_client.create_collection("two", vectors_config=both)
+    upsert(qdrant_client, "two", 1, {"b": vector}, {"body": "x"})
     with pytest.raises(ValueError, match=r"has vectors \['a', 'b'\]: say which by vector="):
         qdrant_rows(qdrant_client, "two")
-    point = models.PointStruct(id=1, vector={"b": VECTORS[0].tolist()}, payload={"body": "x"})
-    qdrant_client.upsert("two", [point])
-    assert qdrant_rows(qdrant_client, "two", vector="b", content="body").total == 1
+    adopt(engine, qdrant_rows(qdrant_client, "two", vector="b", content="body"))
+    assert engine.get(["1"]) == [Passage("1", "x")]
 
 
 def test_an_interrupted_call_is_repeated(engine: CollectionEngine) -> None:
     """What was written stays, and is not written again."""
-    passages = [
-        Passage(id, text, {"n": n}) for n, (id, text) in enumerate(zip(IDS, TEXTS, strict=True))
-    ]
 
     def batches(fails: bool) -> Iterator[Any]:
         for start in range(0, 12, 4):
             if fails and start:
                 raise KeyboardInterrupt
-            yield passages[start : start + 4], VECTORS[start : start + 4]
+            yield PASSAGES[start : start + 4], VECTORS[start : start + 4]
 
     with pytest.raises(KeyboardInterrupt):
         adopt(engine, Rows(12, batches(True)))
     assert sorted(engine.ids()) == sorted(IDS[:4])
     adopt(engine, Rows(12, batches(False)))
+    check(engine)
+
+
+def test_what_llamaindex_stored_in_qdrant(engine: CollectionEngine, qdrant_client: Any) -> None:
+    """As its integration writes nodes."""
+    for passage, vector in zip(PASSAGES, VECTORS.tolist(), strict=True):
+        upsert(qdrant_client, "theirs", passage.id, vector, node_of(passage))
+    adopt(engine, qdrant_rows(qdrant_client, "theirs"))
     check(engine)
 
 
@@ -155,40 +148,24 @@ def test_what_others_stored_in_lancedb(
 ) -> None:
     """Their columns."""
     lancedb = pytest.importorskip("lancedb")
-    schema = pytest.importorskip("llama_index.core.schema")
-    written = pytest.importorskip("llama_index.core.vector_stores.utils").node_to_metadata_dict
     rows = [
-        {
-            "id": id,
-            "vector": VECTORS[n].tolist(),
-            "text": text,
-            "metadata": {"n": n}
-            if writer == "langchain"
-            else written(schema.TextNode(id_=id, text=text, metadata={"n": n})),
-        }
-        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
+        {"id": each.id, "vector": vector, "text": each.text}
+        | {"metadata": each.metadata if writer == "langchain" else node_of(each)}
+        for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
     ]
-    table = lancedb.connect(tmp_path).create_table("theirs", rows)
-    adopt(engine, lancedb_rows(table))
+    adopt(engine, lancedb_rows(lancedb.connect(tmp_path).create_table("theirs", rows)))
     check(engine)
 
 
 def test_what_langchain_stored_in_milvus(engine: CollectionEngine, milvus: Any) -> None:
     """Its fields, of which all but three are metadata."""
     pymilvus = pytest.importorskip("pymilvus")
-    address, _ = milvus
-    client = pymilvus.MilvusClient(address.replace("milvus://", "http://"))
-    client.create_collection(
-        "theirs",
-        8,
-        primary_field_name="pk",
-        id_type="string",
-        max_length=64,
-        vector_field_name="vector",
-    )
+    client = pymilvus.MilvusClient(milvus[0].replace("milvus://", "http://"))
+    fields = {"primary_field_name": "pk", "id_type": "string", "max_length": 64}
+    client.create_collection("theirs", 8, vector_field_name="vector", **fields)
     rows = [
-        {"pk": id, "vector": VECTORS[n].tolist(), "text": text, "n": n}
-        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
+        {"pk": each.id, "vector": vector, "text": each.text, **each.metadata}
+        for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
     ]
     client.insert("theirs", rows)
     adopt(engine, milvus_rows(client, "theirs"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,8 +23,8 @@ from shared_core import CAUS, HybridIndex, NeighbourSpans, Passage
 from shared_core.corpora.torch_api import torch_api_passages
 from shared_core.corpora.torch_queries import torch_queries
 from shared_core.engines import Engine, connect
+from shared_core.errors import EngineError
 from shared_core.types import Pool, Query
-from tests.core.making import random_vectors
 
 Floats = npt.NDArray[np.float32]
 Make = Callable[..., Engine]
@@ -39,6 +41,15 @@ def vectors_of(texts: Sequence[str]) -> Floats:
             found[row] += np.random.default_rng(sum(word.encode())).standard_normal(DIM)
     found[~found.any(axis=1)] = 1
     return found
+
+
+FISH = [
+    Passage(f"p{n}", text, {"n": n})
+    for n, text in enumerate(
+        ["red fish", "blue fish", "one fish", "two boats", "red boats and red fish"]
+    )
+]
+RED_FISH = Query("red fish", vectors_of(["red fish"])[0])
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +88,20 @@ def lancedb(tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["postgres", "qdrant", "lancedb", "milvus"])
-def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def make(kind: str, request: pytest.FixtureRequest) -> Iterator[Make]:
     """Return what makes an engine over a collection: of its own, or a named one."""
     made: list[Engine] = []
-    given = request.getfixturevalue(request.param)
+    given = request.getfixturevalue(kind)
     address, fixed = given if isinstance(given, tuple) else (given, {})
 
     def engine(collection: str = "", **options: Any) -> Engine:
         name = f"{RUN}_{collection or next(NUMBER)}"
-        if request.param == "milvus":
+        if kind == "milvus":
             name = re.sub(r"\W", "_", name, flags=re.ASCII)  # no others are allowed there
         made.append(connect(address, name, **fixed, **options))
         return made[-1]
@@ -95,14 +111,19 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
         each.close()
 
 
-def memory_like(engine: Any) -> HybridIndex:
-    """Return an empty index that compares lengths with the same mean."""
-    return HybridIndex(mean_length=engine.bm25.mean_length)
-
-
 def filled(engine: Any, passages: Sequence[Passage]) -> Any:
     engine.add(passages, vectors_of([passage.text for passage in passages]))
     return engine
+
+
+def both_filled(engine: Any, passages: Sequence[Passage]) -> tuple[Any, HybridIndex]:
+    """Return an engine, and an index in memory that compares lengths with the same mean."""
+    index = HybridIndex(metric=engine.metric, mean_length=engine.bm25.mean_length)
+    return filled(engine, passages), filled(index, passages)
+
+
+def ids(pool: Pool) -> list[str]:
+    return [passage.id for passage in pool.passages]
 
 
 def scores(pool: Pool) -> dict[str, tuple[float, float]]:
@@ -126,12 +147,31 @@ def assert_same(given: Sequence[Pool], expected: Sequence[Pool], depth: int) -> 
             assert np.isclose((mine | theirs)[id], last, rtol=1e-5, atol=1e-6).any()
 
 
+def killed_amid_writes(engine: Any, kill: Callable[[], object]) -> list[Passage]:
+    """Kill a server while a thread writes; return the passages whose writing was acknowledged."""
+    written: list[Passage] = []
+
+    def write() -> None:
+        for n in count():
+            batch = [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)]
+            filled(engine, batch)
+            written.extend(batch)
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        while len(written) < 100:
+            time.sleep(0.01)
+        kill()
+        with pytest.raises(EngineError, match="is the server up"):
+            writer.result(timeout=60)
+    return written
+
+
 def test_pools_are_those_of_the_index_in_memory(
     make: Make, passages: list[Passage], queries: list[Query]
 ) -> None:
     """One by one, and many at once; filtered; after deletions and replacements."""
-    engine = filled(make(), passages)
-    index = filled(memory_like(engine), passages)
+    engine, index = both_filled(make(), passages)
     assert_same(engine.pool(queries, 50), index.pool(queries, 50), 50)
     assert_same(engine.pool(queries[:1], 5000), index.pool(queries[:1], 5000), 5000)
     for where in (
@@ -158,8 +198,7 @@ def test_a_query_has_the_same_answer(make: Make, passages: list[Passage]) -> Non
         Passage(f"{n}", passage.text, {"doc_id": f"d{n // 6}", "chunk_id": n % 6})
         for n, passage in enumerate(passages[:60])
     ]
-    engine = filled(make(), chunks)
-    index = filled(memory_like(engine), chunks)
+    engine, index = both_filled(make(), chunks)
     asked = [Query("sum of all elements", vectors_of(["sum of all elements"])[0])]
     for caus in (CAUS(k=5, psi="always"), CAUS(k=3, expand=NeighbourSpans(token_budget=None))):
         (mine,), (theirs,) = caus.search(engine, asked), caus.search(index, asked)
@@ -169,8 +208,7 @@ def test_a_query_has_the_same_answer(make: Make, passages: list[Passage]) -> Non
 
 def test_a_leg_alone(make: Make, passages: list[Passage], queries: list[Query]) -> None:
     """As the index gives it."""
-    engine = filled(make(), passages[:300])
-    index = filled(memory_like(engine), passages[:300])
+    engine, index = both_filled(make(), passages[:300])
     for leg in ("dense", "sparse"):
         for query in queries[:10]:
             mine, theirs = (each.search_leg(leg, query, 7) for each in (engine, index))
@@ -193,6 +231,8 @@ def test_what_was_added_is_there_for_others_and_later(
         make("shared", b=0.5)
     with pytest.raises(ValueError, match="got the string 'x'"):
         late.get("x")
+    with pytest.raises(ValueError, match="got the string 'x'"):
+        late.delete("x")
     with pytest.raises(ValueError, match="made with tokenizer="):
         make("shared", tokenizer=str.split)
 
@@ -222,34 +262,85 @@ RANGES: list[dict[str, Any]] = [
 def test_numbers_are_found_within_bounds(make: Make) -> None:
     """Numbers alone: no text that looks like one."""
     values: list[Any] = [1, 2.5, 3, 3.0, 4.5, 7, "4", None, {"x": 4}, -2]
-    passages = [
-        Passage(
-            f"n{at}",
-            "a word",
-            {"year": value, "lang": "en", "two words": value},
-        )
-        for at, value in enumerate(values)
-    ]
-    vectors = random_vectors(len(values), dim=8, seed=1)
-    query = [Query("word", vectors[0])]
-    engine, index = make(), HybridIndex()
-    for each in (engine, index):
-        each.add(passages, vectors)
+    engine, index = both_filled(
+        make(),
+        [
+            Passage(f"n{at}", "a word", {"year": value, "lang": "en", "two words": value})
+            for at, value in enumerate(values)
+        ],
+    )
     for where in RANGES:
-        ours, theirs = (each.pool(query, 20, where=where)[0] for each in (engine, index))
-        found = sorted(passage.id for passage in ours.passages)
-        assert found == sorted(passage.id for passage in theirs.passages), where
+        ours, theirs = (each.pool([RED_FISH], 20, where=where)[0] for each in (engine, index))
+        assert ids(ours) == ids(theirs), where
     with pytest.raises(ValueError, match="is no range of numbers"):
-        engine.pool(query, 20, where={"year": {"$in": [1]}})
+        engine.pool([RED_FISH], 20, where={"year": {"$in": [1]}})
 
 
-def test_a_collection_describes_itself(make: Make, passages: list[Passage]) -> None:
-    """Its size and its options."""
-    engine: Any = make(metric="inner_product")
+def own_condition(kind: str) -> object:
+    """Return a condition in a database's own language: n is at least 3."""
+    if kind == "postgres":
+        sql = pytest.importorskip("psycopg").sql
+        return sql.SQL("(metadata ->> 'n')::int >= 3")
+    if kind == "qdrant":
+        models = pytest.importorskip("qdrant_client").models
+        above = models.FieldCondition(key="metadata.n", range=models.Range(gte=3))
+        return models.Filter(must=[above])
+    return {"lancedb": "json_get_int(metadata, 'n') >= 3", "milvus": "metadata['n'] >= 3"}[kind]
+
+
+def test_a_condition_of_the_databases_own(make: Make, kind: str) -> None:
+    """Ranges, say; a function cannot be applied there, nor can other operators."""
+    engine = filled(make(), FISH)
+    (pool,) = engine.pool([RED_FISH], 9, where=own_condition(kind))
+    assert ids(pool) == ["p3", "p4"]
+    for where, told in ((lambda metadata: True, "give a mapping"), ({"$or": []}, r"\$or")):
+        with pytest.raises(ValueError, match=told):
+            engine.pool([RED_FISH], 9, where=where)
+
+
+def test_a_collection_keeps_and_tells_its_options(make: Make) -> None:
+    """They are those of whoever opens it without any."""
+    engine: Any = make("own", metric="inner_product")
     assert engine.describe() is None
-    found = filled(engine, passages[:50]).describe()
-    expected = {"passages": 50, "dim": DIM, "metric": "inner_product", "k1": 1.2, "b": 0.75}
-    assert expected.items() <= found.items()
+    engine, index = both_filled(engine, FISH)
+    again: Any = make("own")
+    expected = {"passages": 5, "dim": DIM, "metric": "inner_product", "k1": 1.2, "b": 0.75}
+    assert expected.items() <= again.describe().items()
+    assert_same(again.pool([RED_FISH], 9), index.pool([RED_FISH], 9), 9)
+
+
+def test_sources_are_kept_by_the_callers_own_code(make: Make) -> None:
+    """As `HybridIndex.save` keeps them; also where a client that cannot read them reweighs."""
+    given = [Passage("a", "x", source={1, 2})]
+    filled(make("sources", encode_source=sorted), given)
+    plain: Any = make("sources")
+    getattr(plain, "reweigh", plain.count)()
+    assert make("sources", decode_source=set).get(["a"]) == given
+    assert plain.get(["a"])[0].source is None
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """Return the port of a server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=lambda: [listener.accept() for _ in range(9)], daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "qdrant", "milvus"])
+def test_a_server_that_does_not_answer_is_given_up_in_time(scheme: str, silent: int) -> None:
+    """And one that is not there; without a word of the password or key."""
+    pytest.importorskip(
+        {"postgresql": "psycopg", "qdrant": "qdrant_client"}.get(scheme, "pymilvus")
+    )
+    secret = {} if scheme == "postgresql" else {"api_key": "me:secret", "tls": False}
+    user = "" if secret else "me:secret@"
+    for port in (silent, 1):
+        started = time.monotonic()
+        with pytest.raises(EngineError, match=rf"127\.0\.0\.1:{port}.* does not answer") as caught:
+            connect(f"{scheme}://{user}127.0.0.1:{port}", timeout=1, **secret)
+        assert "secret" not in str(caught.value)
+        assert time.monotonic() - started < 20
 
 
 def test_all_are_added_or_none(make: Make, passages: list[Passage]) -> None:

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,25 +18,13 @@ import pytest
 from shared_core import HybridIndex, Passage
 from shared_core.engines import connect
 from shared_core.errors import EngineError
-from shared_core.types import Pool, Query
+from shared_core.types import Query
 
 lancedb = pytest.importorskip("lancedb")
 
 from shared_core.engines.lancedb import LanceEngine  # noqa: E402
 
-from .test_databases import filled, scores, vectors_of  # noqa: E402
-
-TEXTS = ["red fish", "blue fish", "one fish", "two boats", "red boats and red fish"]
-PASSAGES = [Passage(f"p{n}", text, {"n": n}) for n, text in enumerate(TEXTS)]
-QUERY = Query("red fish", vectors_of(["red fish"])[0])
-
-
-def assert_same(given: Sequence[Pool], expected: Sequence[Pool]) -> None:
-    """All passages are in a pool here, so that none is cut."""
-    for pool, wanted in zip(given, expected, strict=True):
-        assert (len(pool.passages), pool.complete) == (len(wanted.passages), wanted.complete)
-        for id, each in scores(wanted).items():
-            assert scores(pool)[id] == pytest.approx(each, rel=1e-5, abs=1e-6)
+from .test_databases import FISH, RED_FISH, assert_same, filled, ids, vectors_of  # noqa: E402
 
 
 @pytest.fixture
@@ -56,15 +43,15 @@ def test_a_load_is_indexed_once_by_whoever_searches_first(address: str) -> None:
             build(self, table)
 
         with patch.object(LanceEngine, "_build", counting):
-            for passage in PASSAGES:
+            for passage in FISH:
                 filled(engine, [passage])
             assert builds == []
             for each in (other, engine, other):
-                assert each.pool([QUERY], 9)[0].complete
+                assert each.pool([RED_FISH], 9)[0].complete
             assert builds == [other]
             engine.delete(["p0"])
             engine.optimize()
-            assert other.pool([QUERY], 9)[0].complete
+            assert other.pool([RED_FISH], 9)[0].complete
             assert builds == [other, engine]
 
 
@@ -75,10 +62,10 @@ def test_few_changes_among_many_count_too(address: str) -> None:
     asked = [*map(Query, texts[:20], vectors_of(texts[:20]))]
     with filled(LanceEngine(address), given) as engine:
         index = filled(HybridIndex(), given)
-        assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+        assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
         for each in (engine, index):
             each.delete(["g7"])
-        assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+        assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
         again = [
             replace(given[3], text="word1 anew"),
             *(Passage(f"h{n}", "word2") for n in range(9)),
@@ -87,54 +74,26 @@ def test_few_changes_among_many_count_too(address: str) -> None:
             filled(engine, [passage])
             filled(index, [passage])
             if number % 10 == 5:
-                assert_same(engine.pool(asked, 500), index.pool(asked, 500))
-        assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+                assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
+        assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
 
 
 def test_a_search_that_does_not_wait_says_so(address: str) -> None:
     """Until somebody builds the index."""
     with (
-        filled(LanceEngine(address, stale=True), PASSAGES) as stale,
+        filled(LanceEngine(address, stale=True), FISH) as stale,
         LanceEngine(address) as exact,
     ):
-        assert stale.pool([QUERY], 9)[0].complete  # nobody could search without any index
+        assert stale.pool([RED_FISH], 9)[0].complete  # nobody could search without any index
         filled(exact, [Passage("new", "red red fish")])
-        (pool,) = stale.pool([QUERY], 9)
+        (pool,) = stale.pool([RED_FISH], 9)
         assert not pool.complete
         assert pool.sparse_exact is not None
         assert not pool.sparse_exact.any()
-        assert {passage.id for passage in pool.passages} == {"new", *(p.id for p in PASSAGES)}
-        (wanted,) = exact.pool([QUERY], 9)
+        assert ids(pool) == [*(each.id for each in FISH), "new"]
+        (wanted,) = exact.pool([RED_FISH], 9)
         assert np.abs(wanted.sparse - pool.sparse).max() > 1e-3
-        assert_same(stale.pool([QUERY], 9), [wanted])
-
-
-def test_a_condition_of_the_databases_own(address: str) -> None:
-    """Ranges, say; a function cannot be applied there."""
-    with filled(LanceEngine(address), PASSAGES) as engine:
-        (pool,) = engine.pool([QUERY], 9, where="json_get_int(metadata, 'n') >= 3")
-        assert {passage.id for passage in pool.passages} == {"p3", "p4"}
-        with pytest.raises(ValueError, match="give a mapping"):
-            engine.pool([QUERY], 9, where=lambda metadata: True)
-        with pytest.raises(ValueError, match="nix"):
-            engine.pool([QUERY], 9, where="nix = 3")
-
-
-def test_inner_products(address: str) -> None:
-    """Vectors as they are."""
-    with filled(LanceEngine(address, metric="inner_product"), PASSAGES) as engine:
-        index = filled(HybridIndex(metric="inner_product"), PASSAGES)
-        assert_same(engine.pool([QUERY], 9), index.pool([QUERY], 9))
-
-
-def test_sources_are_kept_by_the_callers_own_code(address: str) -> None:
-    """As `HybridIndex.save` keeps them."""
-    given = [Passage("a", "x", source={1, 2})]
-    with filled(LanceEngine(address, encode_source=sorted), given):
-        with LanceEngine(address, decode_source=set) as engine:
-            assert engine.get(["a"]) == given
-        with LanceEngine(address) as engine:
-            assert engine.get(["a"])[0].source is None
+        assert_same(stale.pool([RED_FISH], 9), [wanted], 9)
 
 
 def test_what_lancedb_cannot_do_is_told(tmp_path: Path) -> None:
@@ -154,32 +113,32 @@ def test_what_lancedb_cannot_do_is_told(tmp_path: Path) -> None:
 def test_two_that_write_and_search_at_once(address: str) -> None:
     """Each with a connection of its own, as two processes have: none fails, no passage doubles."""
     with LanceEngine(address) as first, LanceEngine(address) as second:
-        filled(first, PASSAGES[:1])
+        filled(first, FISH[:1])
 
         def work(engine: LanceEngine) -> None:
             for n in range(25):
                 filled(engine, [Passage(f"w{n % 8}.{at}", f"fish {at}") for at in range(20)])
-                (pool,) = engine.pool([QUERY], 500)
+                (pool,) = engine.pool([RED_FISH], 500)
                 assert len(pool.passages) > n
 
         with ThreadPoolExecutor(2) as pool:
             for each in [pool.submit(work, engine) for engine in (first, second)]:
                 each.result()
         assert first.count() == second.count() == 161
-        assert first.pool([QUERY], 500)[0].complete
+        assert first.pool([RED_FISH], 500)[0].complete
 
 
 def write_on(address: str, pipe: Any) -> None:
     with LanceEngine(address) as engine:
         for n in range(1000):
             filled(engine, [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)])
-            engine.pool([QUERY], 3)
+            engine.pool([RED_FISH], 3)
             pipe.send(n)
 
 
 def test_a_writer_that_is_killed_loses_nothing(address: str) -> None:
     """Amid writes and indexing; what was acknowledged is there, once, and scored exactly."""
-    with filled(LanceEngine(address), PASSAGES) as engine:
+    with filled(LanceEngine(address), FISH) as engine:
         here, there = multiprocessing.Pipe()
         writer = multiprocessing.get_context("spawn").Process(
             target=write_on, args=(address, there)
@@ -193,7 +152,7 @@ def test_a_writer_that_is_killed_loses_nothing(address: str) -> None:
         writer.join()
         batches, rest = divmod(engine.count(), 20)
         assert (rest, batches >= 4) == (5, True)
-        index = filled(HybridIndex(), PASSAGES)
+        index = filled(HybridIndex(), FISH)
         for n in range(batches):
             filled(index, [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)])
-        assert_same(engine.pool([QUERY], 500), index.pool([QUERY], 500))
+        assert_same(engine.pool([RED_FISH], 500), index.pool([RED_FISH], 500), 500)

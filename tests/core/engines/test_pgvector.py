@@ -13,7 +13,7 @@ from shared_core.corpora.torch_api import torch_api_passages
 from shared_core.types import Query
 from tests.adapters.drivers import LangChain
 
-from .test_databases import scores, vectors_of
+from .test_databases import filled, scores, vectors_of
 
 psycopg = pytest.importorskip("psycopg")
 PGVector = pytest.importorskip("langchain_postgres").PGVector
@@ -25,13 +25,7 @@ PASSAGES = [
     Passage(each.id, each.text, {"n": n, "odd": n % 2 == 1})
     for n, each in enumerate(torch_api_passages())
 ]
-TEXTS = [passage.text for passage in PASSAGES]
 QUERY = Query("sum of all elements", vectors_of(["sum of all elements"])[0])
-
-
-def store(postgres: str, name: str) -> Any:
-    address = postgres.replace("postgresql://", "postgresql+psycopg://")
-    return PGVector(LangChain.model(), connection=address, collection_name=name)
 
 
 def write(made: Any, passages: Sequence[Passage]) -> None:
@@ -45,25 +39,25 @@ def write(made: Any, passages: Sequence[Passage]) -> None:
 
 def assert_holds(engine: PostgresEngine, passages: Sequence[Passage]) -> None:
     """Its answers are those of an index in memory over the same."""
-    index = HybridIndex()
-    index.add(passages, vectors_of([passage.text for passage in passages]))
     assert engine.count() == len(passages)
-    for where in (None, {"odd": True}):
-        (mine,) = engine.pool([QUERY], 5000, where=where)
-        (theirs,) = index.pool([QUERY], 5000, where=where)
-        wanted = scores(theirs)
-        assert scores(mine).keys() == wanted.keys()
-        for id, each in scores(mine).items():
-            assert each == pytest.approx(wanted[id], rel=1e-5, abs=1e-6)
-    there = {passage.id: passage for passage in engine.get([p.id for p in passages])}
-    assert there == {passage.id: passage for passage in passages}
+    assert engine.get(passage.id for passage in passages) == [*passages]
+    (mine,) = engine.pool([QUERY], 5000)
+    (theirs,) = filled(HybridIndex(), passages).pool([QUERY], 5000)
+    wanted = scores(theirs)
+    assert scores(mine).keys() == wanted.keys()
+    for id, each in scores(mine).items():
+        assert each == pytest.approx(wanted[id], rel=1e-5, abs=1e-6)
 
 
 def test_a_langchain_collection(postgres: str) -> None:
     """In batches, interrupted and resumed; a second time brings what changed since."""
-    made = store(postgres, "handbook")
+    address = postgres.replace("postgresql://", "postgresql+psycopg://")
+    made, another = (
+        PGVector(LangChain.model(), connection=address, collection_name=name)
+        for name in ("handbook", "another")
+    )
     write(made, PASSAGES)
-    write(store(postgres, "another"), [Passage("elsewhere", "not this")])
+    write(another, [Passage("elsewhere", "not this")])
     rows, told = langchain_rows("handbook"), list[tuple[int, int]]()
 
     def interrupted(done: int, total: int) -> None:
@@ -83,12 +77,12 @@ def test_a_langchain_collection(postgres: str) -> None:
         made.delete([passage.id for passage in PASSAGES[:5]])
         longer = [Passage(each.id, each.text + " anew", each.metadata) for each in PASSAGES[5:8]]
         marked = Passage(PASSAGES[8].id, PASSAGES[8].text, {"odd": True})
-        write(made, [*longer, marked, Passage("new", "a new one", {"odd": True})])
-        assert engine.count() == len(PASSAGES)  # later writes of theirs are not seen by themselves
+        changed = [*longer, marked, Passage("new", "a new one", {"odd": True})]
+        write(made, changed)
         told.clear()
         adopt(engine, rows, progress=lambda *each: told.append(each))
         assert told == [(5, 5)]
-        now = [*longer, marked, *PASSAGES[9:], Passage("new", "a new one", {"odd": True})]
+        now = [*changed, *PASSAGES[9:]]
         assert_holds(engine, now)
         made.add_embeddings(["a new one"], vectors_of(["other"]).tolist(), [{"odd": True}], ["new"])
         adopt(engine, rows, progress=lambda *each: told.append(each))
@@ -97,8 +91,9 @@ def test_a_langchain_collection(postgres: str) -> None:
         with pytest.raises(ValueError, match=r"nothing to adopt .* is the name right"):
             adopt(engine, langchain_rows("handbok"))
         assert engine.count() == len(now)
-    documents = made.similarity_search_by_vector(vectors_of([TEXTS[20]])[0].tolist(), 1)
-    assert documents[0].page_content == TEXTS[20]  # theirs is as it was
+    text = PASSAGES[20].text
+    (document,) = made.similarity_search_by_vector(vectors_of([text])[0].tolist(), 1)
+    assert document.page_content == text  # theirs is as it was
 
 
 LLAMAINDEX = """

