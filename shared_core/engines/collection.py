@@ -91,6 +91,9 @@ class CollectionEngine(InThreads):
 
     shown: str
 
+    embeds = False
+    """`add` and `pool` take vectors."""
+
     def __init__(
         self,
         collection: str,
@@ -117,11 +120,6 @@ class CollectionEngine(InThreads):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def embeds(self) -> bool:
-        """False: `add` and `pool` take vectors."""
-        return False
 
     @abstractmethod
     def _saved_options(self) -> dict[str, Any] | None:

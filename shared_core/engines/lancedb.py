@@ -183,7 +183,7 @@ class LanceEngine(CollectionEngine):
         among = f"id IN ({_literals(ids)})"
         with self._told(), self._writing:
             table = self._table()
-            there = set(table.search().where(among).select(["id"]).to_arrow()["id"].to_pylist())
+            there = {*_rows(table, ["id"], among)["id"].to_pylist()}
             if there:
                 table.delete(among)
         return there
@@ -290,21 +290,19 @@ class LanceEngine(CollectionEngine):
         passing = f"{_path(key)} IN ({_literals(named)})"
         with self._told():
             table = self._table()
-            search = table.search().where(f"({passing}) AND ({_condition(where) or 'true'})")
-            rows = search.select([*CONTENT, "embedding"]).to_arrow()
+            both = f"({passing}) AND ({_condition(where) or 'true'})"
+            rows = _rows(table, [*CONTENT, "embedding"], both)
         passages, rows = self._passages(rows)
         return passages, _embeddings(rows, table.schema.field("embedding").type.list_size)
 
     def _read(self, ids: Sequence[str]) -> list[Passage]:
         with self._told():
-            search = self._table().search().where(f"id IN ({_literals(ids)})")
-            return self._passages(search.select(CONTENT).to_arrow())[0]
+            rows = _rows(self._table(), CONTENT, f"id IN ({_literals(ids)})")
+        return self._passages(rows)[0]
 
     def _ids(self) -> list[str]:
         with self._told():
-            found = self._table().search().select(["id"]).to_arrow()
-        ids: list[str] = found["id"].to_pylist()
-        return ids
+            return [*_rows(self._table(), ["id"], None)["id"].to_pylist()]
 
     def _size(self) -> int:
         with self._told():
@@ -327,6 +325,10 @@ def _schema(dim: int) -> Any:
             ("embedding", pa.list_(pa.float32(), dim)),
         ]
     )
+
+
+def _rows(table: Any, columns: list[str], passing: str | None) -> Any:
+    return table.search().where(passing).select(columns).to_arrow()
 
 
 def _best(search: Any, passing: str | None, columns: list[str], depth: int) -> Any:

@@ -138,6 +138,9 @@ class StoreEngine(InThreads):
         If `higher_is_better` or `drop_deleted` is not a bool.
     """
 
+    embeds = True
+    """The store embeds the texts."""
+
     def __init__(
         self,
         store: Store,
@@ -153,11 +156,6 @@ class StoreEngine(InThreads):
         self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
         self._same_ids: bool | None = None
         """Whether the store has its passages under the ids of the BM25 side; None: not known."""
-
-    @property
-    def embeds(self) -> bool:
-        """True: the store embeds the texts."""
-        return True
 
     def pool(self, queries: Sequence[Query], depth: int, *, where: Any = None) -> list[Pool]:
         """Return, for each query, the best `depth` passages of either leg, scored by both.

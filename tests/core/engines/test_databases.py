@@ -111,6 +111,11 @@ def make(kind: str, request: pytest.FixtureRequest) -> Iterator[Make]:
         each.close()
 
 
+def catch(n: int) -> list[Passage]:
+    """Return the n-th batch of a writer."""
+    return [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)]
+
+
 def filled(engine: Any, passages: Sequence[Passage]) -> Any:
     engine.add(passages, vectors_of([passage.text for passage in passages]))
     return engine
@@ -153,9 +158,8 @@ def killed_amid_writes(engine: Any, kill: Callable[[], object]) -> list[Passage]
 
     def write() -> None:
         for n in count():
-            batch = [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)]
-            filled(engine, batch)
-            written.extend(batch)
+            filled(engine, catch(n))
+            written.extend(catch(n))
 
     with ThreadPoolExecutor(1) as pool:
         writer = pool.submit(write)

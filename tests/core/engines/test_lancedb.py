@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,7 +23,7 @@ lancedb = pytest.importorskip("lancedb")
 
 from shared_core.engines.lancedb import LanceEngine  # noqa: E402
 
-from .test_databases import FISH, RED_FISH, assert_same, filled, ids, vectors_of  # noqa: E402
+from .test_databases import FISH, RED_FISH, assert_same, catch, filled, ids, vectors_of  # noqa: E402
 
 
 @pytest.fixture
@@ -66,10 +65,7 @@ def test_few_changes_among_many_count_too(address: str) -> None:
         for each in (engine, index):
             each.delete(["g7"])
         assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
-        again = [
-            replace(given[3], text="word1 anew"),
-            *(Passage(f"h{n}", "word2") for n in range(9)),
-        ]
+        again = [Passage("g3", "word1 anew"), *(Passage(f"h{n}", "word2") for n in range(9))]
         for number, passage in enumerate(again * 3):  # many small files, which are merged
             filled(engine, [passage])
             filled(index, [passage])
@@ -80,10 +76,8 @@ def test_few_changes_among_many_count_too(address: str) -> None:
 
 def test_a_search_that_does_not_wait_says_so(address: str) -> None:
     """Until somebody builds the index."""
-    with (
-        filled(LanceEngine(address, stale=True), FISH) as stale,
-        LanceEngine(address) as exact,
-    ):
+    with LanceEngine(address, stale=True) as stale, LanceEngine(address) as exact:
+        filled(stale, FISH)
         assert stale.pool([RED_FISH], 9)[0].complete  # nobody could search without any index
         filled(exact, [Passage("new", "red red fish")])
         (pool,) = stale.pool([RED_FISH], 9)
@@ -117,7 +111,7 @@ def test_two_that_write_and_search_at_once(address: str) -> None:
 
         def work(engine: LanceEngine) -> None:
             for n in range(25):
-                filled(engine, [Passage(f"w{n % 8}.{at}", f"fish {at}") for at in range(20)])
+                filled(engine, catch(n % 8))
                 (pool,) = engine.pool([RED_FISH], 500)
                 assert len(pool.passages) > n
 
@@ -131,7 +125,7 @@ def test_two_that_write_and_search_at_once(address: str) -> None:
 def write_on(address: str, pipe: Any) -> None:
     with LanceEngine(address) as engine:
         for n in range(1000):
-            filled(engine, [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)])
+            filled(engine, catch(n))
             engine.pool([RED_FISH], 3)
             pipe.send(n)
 
@@ -140,9 +134,8 @@ def test_a_writer_that_is_killed_loses_nothing(address: str) -> None:
     """Amid writes and indexing; what was acknowledged is there, once, and scored exactly."""
     with filled(LanceEngine(address), FISH) as engine:
         here, there = multiprocessing.Pipe()
-        writer = multiprocessing.get_context("spawn").Process(
-            target=write_on, args=(address, there)
-        )
+        spawn = multiprocessing.get_context("spawn").Process
+        writer = spawn(target=write_on, args=(address, there))
         writer.start()
         while here.recv() < 3:
             pass
@@ -154,5 +147,5 @@ def test_a_writer_that_is_killed_loses_nothing(address: str) -> None:
         assert (rest, batches >= 4) == (5, True)
         index = filled(HybridIndex(), FISH)
         for n in range(batches):
-            filled(index, [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)])
+            filled(index, catch(n))
         assert_same(engine.pool([RED_FISH], 500), index.pool([RED_FISH], 500), 500)

@@ -19,7 +19,7 @@ pymilvus = pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
 
 from .conftest import MilvusLite  # noqa: E402
-from .test_databases import FISH, RED_FISH, filled, killed_amid_writes  # noqa: E402
+from .test_databases import FISH, RED_FISH, catch, filled, killed_amid_writes  # noqa: E402
 from .test_qdrant import assert_exact, complete  # noqa: E402
 
 
@@ -34,19 +34,13 @@ def test_a_query_is_two_requests(server: MilvusLite) -> None:
     """For one query, or many; passages and queries without a word included."""
     with filled(connect(server.address), [*FISH, Passage("blank", "")]) as engine:
         sent: list[str] = []
-        query, search = pymilvus.MilvusClient.query, pymilvus.MilvusClient.hybrid_search
+        ask = engine._ask
 
-        def counting(method: Any) -> Any:
-            def counted(*args: Any, **options: Any) -> Any:
-                sent.append(method.__name__)
-                return method(*args, **options)
+        def counting(method: Any, *arguments: Any, **options: Any) -> Any:
+            sent.append(method.__name__)
+            return ask(method, *arguments, **options)
 
-            return counted
-
-        with (
-            patch.object(pymilvus.MilvusClient, "query", counting(query)),
-            patch.object(pymilvus.MilvusClient, "hybrid_search", counting(search)),
-        ):
+        with patch.object(engine, "_ask", counting):
             engine.pool([RED_FISH] * 7, 5, where={"n": [1, 2]})
         assert sent == ["query", "hybrid_search"]
         assert_exact(engine, [*FISH, Passage("blank", "")], 13 / 6)
@@ -79,7 +73,7 @@ def test_a_server_that_is_killed_comes_back(server: MilvusLite) -> None:
             engine.pool([RED_FISH], 9)
         server.start()
         assert again(engine.get, [each.id for each in written]) == written
-        engine.delete(f"w{len(written) // 20}.{at}" for at in range(20))  # what was not
+        engine.delete(each.id for each in catch(len(written) // 20))  # what was not
         if not complete(engine):  # it was killed amid the requests of an `add`
             engine.reweigh()
         assert complete(engine)

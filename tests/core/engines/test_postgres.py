@@ -50,10 +50,7 @@ def test_a_graph_misses_little_and_says_so(postgres: str) -> None:
         filled(PostgresEngine(postgres, "graph", dense="hnsw"), given) as graph,
         filled(PostgresEngine(postgres, "scanned"), given) as flat,
     ):
-        asked = [
-            Query(text, vector)
-            for text, vector in zip(texts[:20], vectors_of(texts[:20]), strict=True)
-        ]
+        asked = [*map(Query, texts[:20], vectors_of(texts[:20]))]
         for mine, theirs in zip(graph.pool(asked, 20), flat.pool(asked, 20), strict=True):
             assert (mine.complete, theirs.complete) == (False, True)
             exact, found = scores(theirs), scores(mine)
@@ -128,13 +125,11 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         again = restarted(tmp_path)
         assert engine.get(each.id for each in [*FISH, *written]) == [*FISH, *written]
         assert engine.count() % 20 == 5  # whole batches
+        assert "amiss" not in (engine.describe() or {})
         with psycopg.connect(again.get_uri()) as connection:
-            counted = connection.execute(
-                "SELECT n = (SELECT count(*) FROM posrag_passages), tokens = (SELECT sum(length) "
-                "FROM posrag_passages), tokens = (SELECT sum(count) FROM posrag_postings) "
-                "FROM posrag_statistics"
-            ).fetchone()
-        assert counted == (True, True, True)
+            statement = "SELECT tokens, (SELECT sum(count) FROM posrag_postings) FROM "
+            tokens, counted = connection.execute(statement + "posrag_statistics").fetchone()
+        assert tokens == counted
     again.stop()
 
 
