@@ -199,7 +199,9 @@ def test_pools_are_those_of_the_index_in_memory(
 def test_a_query_has_the_same_answer(make: Make, passages: list[Passage]) -> None:
     """Fused, placed and expanded."""
     chunks = [
-        Passage(f"{n}", passage.text, {"doc_id": f"d{n // 6}", "chunk_id": n % 6})
+        Passage(
+            f"{n}", passage.text, {"doc_id": n // 6 if n < 30 else f"d{n // 6}", "chunk_id": n % 6}
+        )
         for n, passage in enumerate(passages[:60])
     ]
     engine, index = both_filled(make(), chunks)
