@@ -28,7 +28,6 @@ from shared_core.comparison.statistics import Testing
 from shared_core.comparison.strategies import (
     DEFAULTS,
     AnyStrategy,
-    StrategyContext,
     make_strategies,
     with_baselines,
 )
@@ -212,7 +211,7 @@ class Comparison:
                 for setting in retrieval.settings(self.pipelines, self.ks)
                 for layout in self.layouts
             ),
-            strategies=make_strategies(self.strategies, StrategyContext(self, generator)),
+            strategies=make_strategies(self.strategies, self, generator),
             gradings=gradings,
         )
 

@@ -151,10 +151,7 @@ def gain_rows(setting: SettingResult, level: float) -> list[Row]:
     for strategy in setting.strategies:
         gain = strategy.against.get(SEQUENTIAL)
         if gain is not None:
-            kind, (lower, upper) = "open", gain.interval
-            if gain.adjusted <= level and not lower <= 0 <= upper:
-                kind = "better" if lower > 0 else "worse"
-            figures = (gain.difference, gain.interval, kind, gain.detectable)
+            figures = (gain.difference, gain.interval, gain.shown(level), gain.detectable)
             rows.append(Row(strategy.name, text_report.signed(gain), *figures))
     return rows
 

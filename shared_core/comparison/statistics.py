@@ -163,10 +163,15 @@ class VerdictBasis:
         """Strategy -> difference from the ranked order."""
         return {name: by[SEQUENTIAL] for name, by in self.against.items() if SEQUENTIAL in by}
 
-    @property
-    def differs(self) -> bool:
-        """Whether any difference from the ranked order is shown."""
-        return any(self.better(each) or self.worse(each) for each in self.over_ranked.values())
+    @cached_property
+    def gains(self) -> dict[str, PairedComparison]:
+        """Those that are shown to beat the ranked order."""
+        return self._shown("better")
+
+    @cached_property
+    def losses(self) -> dict[str, PairedComparison]:
+        """Those that are shown to lose against it."""
+        return self._shown("worse")
 
     @property
     def beats_shuffle(self) -> bool:
@@ -174,12 +179,12 @@ class VerdictBasis:
         return any(self.better(by[SHUFFLE]) for by in self.against.values() if SHUFFLE in by)
 
     def better(self, comparison: PairedComparison) -> bool:
-        """Whether a gain is shown: by the corrected p-value, and by the interval."""
-        return comparison.adjusted <= self.testing.level and comparison.interval[0] > 0
+        """Whether a gain is shown."""
+        return comparison.shown(self.testing.level) == "better"
 
-    def worse(self, comparison: PairedComparison) -> bool:
-        """Whether a loss is shown, in the same way."""
-        return comparison.adjusted <= self.testing.level and comparison.interval[1] < 0
+    def _shown(self, kind: str) -> dict[str, PairedComparison]:
+        level = self.testing.level
+        return {name: each for name, each in self.over_ranked.items() if each.shown(level) == kind}
 
 
 def _reversed(comparison: PairedComparison) -> PairedComparison:

@@ -6,13 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from shared_core.attention import Case, OneRound, TwoRound
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import RankedCase
-from shared_core.comparison.result import BASELINES
+from shared_core.comparison.result import BASELINES, SHUFFLE
 from shared_core.comparison.spans import places_of
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
@@ -30,40 +29,6 @@ Order: TypeAlias = tuple[int, ...]
 
 Reading: TypeAlias = Mapping[Request, Response]
 """What the model answered to the requests of `Strategy.reads`."""
-
-
-@dataclass(frozen=True)
-class StrategyContext:
-    """What the strategies of the package are made from.
-
-    Attributes
-    ----------
-    options
-        Prompts, profile, curve, shuffles and seed of the comparison.
-    model
-        The model that is going to answer.
-    """
-
-    options: Comparison
-    model: Generator
-
-    def profile_for(self, strategy: str) -> PositionProfile:
-        """Return the profile, or raise ValueError if a strategy needs it and there is none."""
-        if self.options.known_profile is None:
-            raise ValueError(
-                f"strategy {strategy!r} needs the model's position profile (profile=, or "
-                "--profile); `posrag probe` measures one"
-            )
-        return self.options.known_profile
-
-    def local_model_for(self, strategy: str) -> HuggingFaceModel:
-        """Return the model, or raise ValueError if its attention cannot be read."""
-        if isinstance(self.model, HuggingFaceModel):
-            return self.model
-        raise ValueError(
-            f"strategy {strategy!r} reads the attention of a local model, and "
-            f"{self.model.name!r} is not one"
-        )
 
 
 class Strategy(Protocol):
@@ -95,9 +60,10 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class _Strategy:
-    """One that asks the model nothing before it orders."""
+    """One of the package's own, which asks the model nothing before it orders."""
 
-    context: StrategyContext
+    options: Comparison
+    model: Generator
 
     def reads(self, case: RankedCase) -> list[Request]:
         """Return nothing."""
@@ -112,8 +78,8 @@ class Placed(_Strategy):
 
     def __post_init__(self) -> None:
         if self.placement.needs_profile:
-            self.context.profile_for(self.name)
-        self.placement(2, self.context.options.known_profile)
+            _profile(self.options, self.name)
+        self.placement(2, self.options.known_profile)
 
     @property
     def name(self) -> str:
@@ -125,7 +91,7 @@ class Placed(_Strategy):
         placement = self.placement
         if placement.reads_places:
             placement = placement.of_places(places_of(case.passages))
-        return [placement(len(case.passages), self.context.options.known_profile)]
+        return [placement(len(case.passages), self.options.known_profile)]
 
 
 @dataclass(frozen=True)
@@ -136,12 +102,12 @@ class Shuffled(_Strategy):
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return `Comparison.shuffles` orders, which depend only on the question and k."""
-        numbers = range(self.context.options.shuffles)
+        numbers = range(self.options.shuffles)
         seeds = (self._seed(case.question, number) for number in numbers)
         return [Shuffle(seed=seed)(len(case.passages)) for seed in seeds]
 
     def _seed(self, question: str, number: int) -> int:
-        text = json.dumps([self.context.options.seed, number, question])
+        text = json.dumps([self.options.seed, number, question])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
@@ -152,8 +118,8 @@ class ByCurve(_Strategy):
     name: ClassVar[str] = "attention"
 
     def __post_init__(self) -> None:
-        self.context.local_model_for(self.name)
-        if self.context.options.known_curve is None:
+        _local(self.model, self.name)
+        if self.options.known_curve is None:
             raise ValueError(
                 f"strategy {self.name!r} needs the model's positional curve (curve=, or --curve); "
                 "`posrag attention MODEL` measures one"
@@ -161,9 +127,9 @@ class ByCurve(_Strategy):
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
-        curve, ranking = self.context.options.known_curve, range(len(case.passages))
+        curve, ranking = self.options.known_curve, range(len(case.passages))
         placing = OneRound(placement="attention_u_shape", curve=curve, template=case.template)
-        return [placing.order(self.context.model, _unplaced(case), ranking)]
+        return [placing.order(self.model, _unplaced(case), ranking)]
 
 
 @dataclass(frozen=True)
@@ -174,7 +140,7 @@ class TwoRounds(_Strategy):
     _cases: dict[Request, RankedCase] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.context.local_model_for(self.name)
+        _local(self.model, self.name)
 
     def reads(self, case: RankedCase) -> list[Request]:
         """Return one request if there are several passages; its answer is the order found."""
@@ -187,7 +153,7 @@ class TwoRounds(_Strategy):
 
     def read(self, requests: Sequence[Request]) -> list[Response]:
         """Return what the first round places where, as JSON."""
-        model = self.context.local_model_for(self.name)
+        model = _local(self.model, self.name)
         orders: dict[Request, str] = {}
         cases = {request: self._cases[request] for request in requests}
         for template in {case.template for case in cases.values()}:
@@ -214,16 +180,16 @@ class DistractionAware(_Strategy):
     name: ClassVar[str] = "distraction_aware"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.context.model, ScoringModel):
+        if not isinstance(self.model, ScoringModel):
             raise ValueError(
                 f"strategy {self.name!r} reads the probability of an abstention from a local "
-                f"model, and {self.context.model.name!r} is not one"
+                f"model, and {self.model.name!r} is not one"
             )
-        self.context.profile_for(self.name).accuracy_at(2)
+        _profile(self.options, self.name).accuracy_at(2)
 
     def reads(self, case: RankedCase) -> list[Request]:
         """Return one request for each passage, if there are several."""
-        abstain = self.context.options.abstain
+        abstain = self.options.abstain
         prompts = (abstain.render([text], case.question) for text in case.documents)
         requests = [abstention_request(prompt, exact=True) for prompt in prompts]
         return requests if len(requests) > 1 else []
@@ -233,7 +199,7 @@ class DistractionAware(_Strategy):
         effects = [effect_of(read[request]) for request in self.reads(case)]
         if not effects:
             return [tuple(range(len(case.passages)))]
-        profile = self.context.profile_for(self.name)
+        profile = _profile(self.options, self.name)
         return [distraction_placement(case.relevance, effects, profile)]
 
 
@@ -241,23 +207,43 @@ def _unplaced(case: RankedCase) -> Case:
     return Case(question=case.question, documents=case.documents)
 
 
+def _profile(options: Comparison, strategy: str) -> PositionProfile:
+    """Return the profile, or raise ValueError if a strategy needs it and there is none."""
+    if options.known_profile is None:
+        raise ValueError(
+            f"strategy {strategy!r} needs the model's position profile (profile=, or --profile); "
+            "`posrag probe` measures one"
+        )
+    return options.known_profile
+
+
+def _local(model: Generator, strategy: str) -> HuggingFaceModel:
+    """Return the model, or raise ValueError if its attention cannot be read."""
+    if isinstance(model, HuggingFaceModel):
+        return model
+    raise ValueError(
+        f"strategy {strategy!r} reads the attention of a local model, and {model.name!r} is not one"
+    )
+
+
 DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need no knowledge of the model."""
 
-STRATEGIES: dict[str, Callable[[StrategyContext], Strategy]] = {
-    **{name: partial(Placed, placement=placement()) for name, placement in PLACEMENTS.items()},
-    "shuffle": Shuffled,
-    "attention": ByCurve,
-    "two_round": TwoRounds,
-    "distraction_aware": DistractionAware,
+_OTHERS: dict[str, Callable[[Comparison, Generator], Strategy]] = {
+    each.name: each for each in (Shuffled, ByCurve, TwoRounds, DistractionAware)
 }
-"""Name -> factory of the strategy; a placement's name makes a `Placed`, except the shuffle's."""
+"""What is no `Placed`, by name; the shuffle of a comparison differs from question to question."""
+
+STRATEGIES = {**PLACEMENTS, **_OTHERS}
+"""Name -> the placement, or what makes the strategy."""
 
 AnyStrategy: TypeAlias = str | Placement | Strategy
 """A name in `STRATEGIES`, a placement, or a custom strategy."""
 
 
-def make_strategies(specs: Sequence[AnyStrategy], context: StrategyContext) -> tuple[Strategy, ...]:
+def make_strategies(
+    specs: Sequence[AnyStrategy], options: Comparison, model: Generator
+) -> tuple[Strategy, ...]:
     """Return what `with_baselines` names; a custom strategy stays as it is.
 
     Raises
@@ -266,15 +252,15 @@ def make_strategies(specs: Sequence[AnyStrategy], context: StrategyContext) -> t
         If one needs what is not given.
     """
     return tuple(
-        STRATEGIES[each](context)
-        if isinstance(each, str)
-        else (Placed(context, each) if isinstance(each, Placement) else each)
+        Placed(options, model, each)
+        if isinstance(each, Placement)
+        else (_OTHERS[each](options, model) if isinstance(each, str) else each)
         for each in with_baselines(specs)
     )
 
 
 def with_baselines(specs: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
-    """Return the baselines by name, followed by the other strategies, placements as such.
+    """Return the baselines, followed by the other strategies; placements as such, others by name.
 
     Raises
     ------
@@ -284,23 +270,24 @@ def with_baselines(specs: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
     """
     known = [*map(_known, specs)]
     check_distinct("strategies", [*map(_name, known)])
-    others = [each for each in known if each not in (*BASELINES, Sequential())]
+    baselines = (Sequential(), SHUFFLE)
+    others = [each for each in known if each not in baselines]
     for each in others:
         if (name := _name(each)) in BASELINES:
             raise ValueError(
                 f"strategy {name!r} takes part in every comparison as it is, shuffles by its "
                 f"seed= and shuffles=; {each!r} cannot replace it: leave it out"
             )
-    return (*BASELINES, *others)
+    return (*baselines, *others)
 
 
 def _known(spec: AnyStrategy) -> AnyStrategy:
     """Return the placement of a name, if it is one's; it has several, and its own counts."""
-    if not isinstance(spec, str) or spec in BASELINES:
+    if not isinstance(spec, str) or spec in _OTHERS:
         return spec
-    if spec not in STRATEGIES:
+    if spec not in PLACEMENTS:
         raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
-    return PLACEMENTS[spec]() if spec in PLACEMENTS else spec
+    return PLACEMENTS[spec]()
 
 
 def _name(spec: AnyStrategy) -> str:

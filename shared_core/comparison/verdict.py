@@ -85,27 +85,28 @@ def setting_verdict(basis: VerdictBasis) -> Verdict:
     """
     if basis.alike is not None:
         return _ALL_RIGHT if basis.alike else _ALL_WRONG
-    if not basis.over_ranked or (basis.n < basis.fewest and not basis.differs):
+    is_shown = basis.gains or basis.losses
+    if not basis.over_ranked or (basis.n < basis.fewest and not is_shown):
         text = f"too few questions to tell: {basis.n}, where a verdict takes {basis.fewest}; keep "
         return Verdict(kind="too_few", text=f"{text}the ranked order{_needed(basis)}")
-    others = {name: each for name, each in basis.over_ranked.items() if name != SHUFFLE}
-    shuffled = basis.over_ranked[SHUFFLE]
-    shown = {name: each.difference for name, each in others.items() if basis.better(each)}
-    kind: VerdictKind = "no_difference"
-    if basis.better(shuffled) and max(shown.values(), default=0.0) <= shuffled.difference:
-        kind = "put_best_elsewhere"
-        text = f"do not keep the ranked order: it is worse than shuffling by {_span(shuffled)}"
-        text += _best_of(basis, others)
-    elif shown:
-        best = max(shown, key=lambda name: shown[name])
+    # Of equal gains the shuffle's counts.
+    gains = {name: (each.difference, name == SHUFFLE) for name, each in basis.gains.items()}
+    best = max(gains, key=gains.__getitem__, default="")
+    if best and best != SHUFFLE:
         return Verdict(kind="gain", text=_gain(basis, best), strategy=best)
-    elif basis.worse(shuffled):
+    kind: VerdictKind = "no_difference"
+    text = _keep(basis, "here", beats_shuffle=basis.beats_shuffle)
+    if best:
+        kind = "put_best_elsewhere"
+        worse = f"it is worse than shuffling by {_span(basis.gains[SHUFFLE])}"
+        text = f"do not keep the ranked order: {worse}{_best_of(basis)}"
+    elif SHUFFLE in basis.losses:
         kind = "ranked_order_helps"
-        text = f"keep the ranked order: it {_beats_shuffling(basis)}, and no other order is shown "
-        text += "to beat it"
-    else:
-        text = _keep(basis, "here", beats_shuffle=basis.beats_shuffle)
-    return Verdict(kind=kind, text=text + _losses(basis, others))
+        text = (
+            f"keep the ranked order: it {_beats_shuffling(basis)}, and no other order is shown "
+            "to beat it"
+        )
+    return Verdict(kind=kind, text=text + _losses(basis))
 
 
 def _gain(basis: VerdictBasis, best: str) -> str:
@@ -117,16 +118,20 @@ def _gain(basis: VerdictBasis, best: str) -> str:
     return f"{text}, though it is not shown to beat shuffling"
 
 
-def _best_of(basis: VerdictBasis, others: Mapping[str, PairedComparison]) -> str:
+def _best_of(basis: VerdictBasis) -> str:
     """Say which strategies do better than a bad ranked order, if any do."""
-    if not others:
+    gains = {
+        name: round(each.difference, 9)
+        for name, each in basis.over_ranked.items()
+        if name != SHUFFLE
+    }
+    if not gains:
         return ""
-    gains = {name: round(each.difference, 9) for name, each in others.items()}
     most = max(gains.values())
     if most <= 0:
         return "; no strategy comes out better than the ranked order"
     best = [name for name, gained in gains.items() if gained == most]
-    unsure = [name for name in best if not basis.better(others[name])]
+    unsure = [name for name in best if name not in basis.gains]
     but = ", though that is not shown" if unsure else ""
     if len(unsure) not in (0, len(best)):
         but += f" of {_listed(unsure)}"
@@ -146,15 +151,12 @@ def _keep(basis: VerdictBasis, where: str, *, beats_shuffle: bool) -> str:
     return f"keep the ranked order: no strategy is shown to beat {it} {where}{_needed(basis)}"
 
 
-def _losses(
-    basis: VerdictBasis, others: Mapping[str, PairedComparison], setting: str | None = None
-) -> str:
+def _losses(basis: VerdictBasis, where: str = "") -> str:
     """Say which strategies are shown to lose against the ranked order; empty if none is."""
-    where = f" ({setting})" if setting else ""
     lost = [
         f"{name} loses {_span(each, sign=-1)}{where}"
-        for name, each in others.items()
-        if basis.worse(each)
+        for name, each in basis.losses.items()
+        if name != SHUFFLE
     ]
     return f"; {', '.join(lost)}" if lost else ""
 
@@ -218,7 +220,7 @@ def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:
         widest = max(bases, key=lambda basis: (basis.needed or 0) - basis.n)
         which = "any of the " if len(same) == total else ""
         where = f"in {which}{counted(len(same), 'setting')}"
-        lost = (_losses(basis, basis.over_ranked, name) for name, (_, basis) in same.items())
+        lost = (_losses(basis, f" ({name})") for name, (_, basis) in same.items())
         beaten = any(basis.beats_shuffle for basis in bases)
         yield _keep(widest, where, beats_shuffle=beaten) + "".join(lost)
     else:
@@ -229,15 +231,10 @@ def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:
 def _lost(strategies: Sequence[str], settings: Judged) -> Iterator[str]:
     """Yield in which settings strategies that are advised lose against the ranked order."""
     for strategy in strategies:
-        over_ranked = {
-            name: (basis, basis.over_ranked[strategy])
-            for name, (_, basis) in settings.items()
-            if strategy in basis.over_ranked
-        }
         lost = [
-            f"{_span(each, sign=-1)} ({name})"
-            for name, (basis, each) in over_ranked.items()
-            if basis.worse(each)
+            f"{_span(basis.losses[strategy], sign=-1)} ({name})"
+            for name, (_, basis) in settings.items()
+            if strategy in basis.losses
         ]
         if lost:
             yield f"but {strategy} loses {_listed(lost)}"
@@ -247,13 +244,12 @@ def _shown(kind: VerdictKind, strategies: Sequence[str], others: Judged) -> Iter
     """Yield what other settings show of the ranked order and shuffling."""
     for name, (verdict, basis) in others.items():
         if verdict.kind == "put_best_elsewhere":
-            better = {"shuffling": basis.over_ranked[SHUFFLE]}
-            for strategy in strategies:
-                each = basis.over_ranked.get(strategy)
-                if each is not None and basis.better(each):
-                    better[strategy] = each
-            worse = _listed([f"than {than} by {_span(each)}" for than, each in better.items()])
-            yield f"the ranked order is worse {worse} ({name})"
+            better = (each for each in (SHUFFLE, *strategies) if each in basis.gains)
+            than = [
+                f"than {'shuffling' if each == SHUFFLE else each} by {_span(basis.gains[each])}"
+                for each in better
+            ]
+            yield f"the ranked order is worse {_listed(than)} ({name})"
         if verdict.kind == "ranked_order_helps":
             but = "but " if kind == "put_best_elsewhere" else ""
             yield f"{but}the ranked order {_beats_shuffling(basis)} ({name})"
@@ -263,10 +259,8 @@ def _not_shown(strategies: Sequence[str], others: Judged) -> Iterator[str]:
     """Yield in how many of the other settings nothing is shown, or only losses not named yet."""
     numbers: Counter[str] = Counter()
     for verdict, basis in others.values():
-        if verdict.kind == "no_difference" and basis.differs:
-            over_ranked = basis.over_ranked
-            named = (over_ranked[each] for each in strategies if each in over_ranked)
-            if not any(map(basis.worse, named)):
+        if verdict.kind == "no_difference" and basis.losses:
+            if basis.losses.keys().isdisjoint(strategies):
                 numbers["only losses against the ranked order are shown in {}"] += 1
         elif verdict.kind in _IN_OTHERS:
             numbers[_IN_OTHERS[verdict.kind]] += 1

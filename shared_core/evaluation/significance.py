@@ -63,6 +63,13 @@ class PairedComparison:
     adjusted: float
     detectable: float
 
+    def shown(self, level: float) -> Literal["better", "worse", "open"]:
+        """Return what is shown at a level: by the corrected p-value, and by the interval."""
+        lower, upper = self.interval
+        if self.adjusted > level or lower <= 0 <= upper:
+            return "open"
+        return "better" if lower > 0 else "worse"
+
 
 def compare_paired(
     pairs: Mapping[Key, tuple[npt.ArrayLike, npt.ArrayLike]],
