@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from shared_core.comparison.questions import Question
 from shared_core.comparison.result import (
@@ -22,8 +22,8 @@ from shared_core.comparison.retrieval import Pipeline, RetrievalSetting
 from shared_core.comparison.spans import members
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
-from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.intervals import contrast_interval
+from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
@@ -63,7 +63,7 @@ def analyse(
         Second answers to what is in ranked order.
     """
     options = job.options
-    parts = [_Setting.of(job, number, found, again) for number in range(len(job.settings))]
+    parts = [_Setting(job, number, found, again) for number in range(len(job.settings))]
     bases, tests = options.testing.bases([part.outcomes for part in parts])
     settings = tuple(part.result(basis) for part, basis in zip(parts, bases, strict=True))
     verdicts = {
@@ -95,44 +95,42 @@ def analyse(
 
 @dataclass(frozen=True)
 class _Setting:
-    """One setting, and the answers to the questions that no strategy failed on."""
+    """One setting, and what came of it at every place."""
 
     job: ComparisonJob
-    retrieved: RetrievalSetting
-    answers: Mapping[int, Mapping[str, Answered]]
-    failures: tuple[Failure, ...]
-    again: Mapping[int, str]
+    number: int
+    found: Mapping[Place, Answered | Failed]
+    again: Mapping[Place, Response | Failed]
 
-    @classmethod
-    def of(
-        cls,
-        job: ComparisonJob,
-        number: int,
-        found: Mapping[Place, Answered | Failed],
-        again: Mapping[Place, Response | Failed],
-    ) -> Self:
-        """Leave out questions that any strategy failed on, for all strategies."""
-        names = [strategy.name for strategy in job.strategies]
-        cases = [
-            [found[number, name, question] for name in names]
-            for question in range(len(job.settings[number].cases))
+    @property
+    def retrieved(self) -> RetrievalSetting:
+        return self.job.settings[self.number]
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [strategy.name for strategy in self.job.strategies]
+
+    @cached_property
+    def cases(self) -> list[dict[str, Answered | Failed]]:
+        """Question -> strategy -> what came of it."""
+        questions = range(len(self.retrieved.cases))
+        return [
+            {name: self.found[self.number, name, at] for name in self.names} for at in questions
         ]
-        failures: dict[int, Failure] = {}
-        for question, case in enumerate(cases):
-            for name, each in zip(names, case, strict=True):
-                if isinstance(each, Failed):
-                    failure = Failure(question=question, strategy=name, reason=each.reason)
-                    failures.setdefault(question, failure)
-        answers = {
-            question: dict(zip(names, answered, strict=True))
-            for question, answered in complete_cases(cases).items()
-        }
-        second = {
-            question: each
-            for (setting, _, question), each in again.items()
-            if setting == number and isinstance(each, str)
-        }
-        return cls(job, job.settings[number], answers, tuple(failures.values()), second)
+
+    @cached_property
+    def answers(self) -> dict[int, dict[str, Answered]]:
+        """Question -> strategy -> answers; without the questions that any strategy failed on."""
+        complete = complete_cases([*case.values()] for case in self.cases)
+        return {at: dict(zip(self.names, each, strict=True)) for at, each in complete.items()}
+
+    @property
+    def failures(self) -> Iterator[Failure]:
+        """The questions that are left out, with the first strategy that failed."""
+        for question, case in enumerate(self.cases):
+            failed = [(name, each) for name, each in case.items() if isinstance(each, Failed)]
+            for name, each in failed[:1]:
+                yield Failure(question=question, strategy=name, reason=each.reason)
 
     @cached_property
     def asked(self) -> list[Question]:
@@ -141,18 +139,17 @@ class _Setting:
     @cached_property
     def graded(self) -> dict[str, dict[str, ByOrder]]:
         """Strategy -> grader -> outcomes."""
-        names = [strategy.name for strategy in self.job.strategies]
         if not self.job.gradings:
-            return {name: {SAME: self._same(name)} for name in names}
+            return {name: {SAME: self._same(name)} for name in self.names}
         return {
-            strategy.name: {
+            name: {
                 grading.name: tuple(
-                    tuple(grading(question, text) for _, text in answered[strategy.name])
+                    tuple(grading(question, text) for _, text in answered[name])
                     for question, answered in zip(self.asked, self.answers.values(), strict=True)
                 )
                 for grading in self.job.gradings
             }
-            for strategy in self.job.strategies
+            for name in self.names
         }
 
     def _same(self, strategy: str) -> ByOrder:
@@ -174,37 +171,46 @@ class _Setting:
         """How many answers change with the order."""
         if self.job.by_probability:
             return None
-        alike = zip(self.answers.items(), self._same(SHUFFLE), strict=True)
-        rows = [self._flipped(question, answered, same) for (question, answered), same in alike]
-        known = [row for row in rows if row is not None]
-        told = [(changed, again) for changed, again in known if again is not None]
-        testing = self.job.options.testing
-        if not told:
-            alone = [changed for changed, _ in known]
+        changed, again, testing = self._changed(), self._changed_again(), self.job.options.testing
+        both = [(changed[question], again[question]) for question in changed if question in again]
+        if not both:
+            alone = [*changed.values()]
             return Flips(changed=testing.estimate(alone), again=None) if alone else None
         interval = None
-        if len(told) > 1:
-            interval = contrast_interval(told, [1, -1], confidence=testing.confidence)
-        changed, again = (testing.estimate(column) for column in zip(*told, strict=True))
+        if len(both) > 1:
+            interval = contrast_interval(both, [1, -1], confidence=testing.confidence)
+        with_it, without = (testing.estimate(column) for column in zip(*both, strict=True))
         return Flips(
-            changed=changed, again=again, difference=changed.mean - again.mean, interval=interval
+            changed=with_it,
+            again=without,
+            difference=with_it.mean - without.mean,
+            interval=interval,
         )
 
-    def _flipped(
-        self, question: int, answered: Mapping[str, Answered], same: Sequence[float]
-    ) -> tuple[float, float | None] | None:
-        """Return which share of answers random orders change, and whether asking again does."""
-        ((ranked, answer),) = answered[SEQUENTIAL]
-        orders = zip(answered[SHUFFLE], same, strict=True)
-        others = [1 - each for (order, _), each in orders if order != ranked]
-        if not others:
-            return None
-        changed = sum(others) / len(others)
+    def _changed(self) -> dict[int, float]:
+        """Return which share of the answers to each question other random orders change."""
+        shares = {}
+        for (question, answered), same in zip(
+            self.answers.items(), self._same(SHUFFLE), strict=True
+        ):
+            ((ranked, _),) = answered[SEQUENTIAL]
+            orders = zip(answered[SHUFFLE], same, strict=True)
+            others = [1 - each for (order, _), each in orders if order != ranked]
+            if others:
+                shares[question] = sum(others) / len(others)
+        return shares
+
+    def _changed_again(self) -> dict[int, float]:
+        """Return whether asking again changes each answer; a local model always gives the same."""
         if isinstance(self.job.model, HuggingFaceModel):
-            return changed, 0.0
-        if question not in self.again:
-            return changed, None
-        return changed, float(not self.job.options.same(self.again[question], str(answer)))
+            return dict.fromkeys(self.answers, 0.0)
+        changed = {}
+        for question, answered in self.answers.items():
+            second = self.again.get((self.number, SEQUENTIAL, question))
+            if isinstance(second, str):
+                ((_, first),) = answered[SEQUENTIAL]
+                changed[question] = float(not self.job.options.same(second, str(first)))
+        return changed
 
     def result(self, basis: VerdictBasis) -> SettingResult:
         """Return what came of it; `basis` holds the differences."""
@@ -218,11 +224,11 @@ class _Setting:
             pipeline=self.retrieved.pipeline,
             k=self.retrieved.k,
             questions=tuple(self.answers),
-            failures=self.failures,
+            failures=tuple(self.failures),
             passages=ids,
             gold_ranks=tuple(map(_gold_rank, ids, gold)),
             retrieval=self._retrieval(ids, gold),
-            strategies=tuple(self._strategy(name, basis) for name in self.graded),
+            strategies=tuple(self._strategy(name, basis) for name in self.names),
             questions_needed=basis.needed,
             verdict=setting_verdict(basis) if self.job.gradings else flip_verdict(self.flips),
             layout=self.retrieved.layout,

@@ -114,7 +114,7 @@ class ComparisonJob:
         prompts = _prompts(arranged)
         answered = self.client.kept([*prompts])
         new = [prompt for prompt in prompts if prompt not in answered]
-        again = [*_ranked(arranged)] if self._asks_again else []
+        again = [*self._again(arranged)]
         known = replace(self.client, repetition=2).kept(again)
         new += [prompt for prompt in again if prompt not in known]
         unread = {prompt: where for prompt, where in self._reads.items() if prompt not in read}
@@ -171,13 +171,13 @@ class ComparisonJob:
             If interrupted, with a message that says what is kept.
         """
         fresh, self.fresh = self.fresh, False
-        failures = _Failures(self.settings, self.options.max_failed)
+        reasons: dict[int, dict[int, str]] = {}
 
         def ask(client: ModelClient, where: Where, some: slice = slice(None)) -> Found:
             requests = [*where]
             found = client.answers_or_failures(
                 requests[some],
-                on_failure=lambda request, failed: failures.count(where[request], failed),
+                on_failure=lambda request, failed: self._fail(where[request], failed, reasons),
                 part_of=lambda: requests,
                 on_answer=on_answer,
                 on_wait=on_wait,
@@ -192,7 +192,7 @@ class ComparisonJob:
         arranged = self._arranged(read)
         for place, each in arranged.items():
             if isinstance(each, Failed):
-                failures.count([place], each)
+                self._fail([place], each, reasons)
         prompts = _prompts(arranged)
         if fresh:  # also what is known only now that the model has been read
             self.client.forget([*prompts])
@@ -200,7 +200,7 @@ class ComparisonJob:
         self._grade_one(answers, prompts)
         answers |= ask(self.client, prompts, slice(FIRST, None))
         found = {place: _answered(each, answers) for place, each in arranged.items()}
-        again = _ranked(arranged) if self._asks_again else {}
+        again = self._again(arranged)
         second = ask(replace(self.client, repetition=2), again)
         places = {place: second[request] for request, at in again.items() for place in at}
         return analyse(self, found, places)
@@ -210,12 +210,13 @@ class ComparisonJob:
         """Whether the model is asked for the probability of an answer and not for one."""
         return LOGPROB in self.options.graders
 
-    @cached_property
-    def _asks_again(self) -> bool:
-        """Whether the model is asked a second time for what is in ranked order."""
+    def _again(self, arranged: Mapping[Place, Arranged | Failed]) -> Where:
+        """Return what is asked a second time: what is in ranked order, or nothing."""
         wanted = self.options.again
         wanted = not self.data.answered if wanted is None else wanted
-        return wanted and not self.by_probability and not isinstance(self.model, HuggingFaceModel)
+        if not wanted or self.by_probability or isinstance(self.model, HuggingFaceModel):
+            return {}
+        return _prompts({place: each for place, each in arranged.items() if place[1] == SEQUENTIAL})
 
     @cached_property
     def _cases(self) -> dict[Place, tuple[Strategy, RankedCase]]:
@@ -264,6 +265,16 @@ class ComparisonJob:
             (order, (prompt, *scored)) for order, prompt in zip(orders, prompts, strict=True)
         )
 
+    def _fail(
+        self, places: Sequence[Place], failed: Failed, reasons: dict[int, dict[int, str]]
+    ) -> None:
+        """Note why questions of settings have failed, and end the run if too many have."""
+        for number, _, question in places:
+            setting, noted = self.settings[number], reasons.setdefault(number, {})
+            noted.setdefault(question, failed.reason)
+            said = [noted[each] for each in sorted(noted)]
+            check_failed(said, len(setting.cases), self.options.max_failed, setting.name)
+
     def _grade_one(self, answers: Found, where: Where) -> None:
         """Grade one answer, so that a judge that fails does so before everything is asked."""
         for request, answer in answers.items():
@@ -280,11 +291,6 @@ def _prompts(arranged: Mapping[Place, Arranged | Failed]) -> Where:
         for place, each in arranged.items()
         if not isinstance(each, Failed)
     )
-
-
-def _ranked(arranged: Mapping[Place, Arranged | Failed]) -> Where:
-    """Return what is asked in ranked order."""
-    return _prompts({place: each for place, each in arranged.items() if place[1] == SEQUENTIAL})
 
 
 def _where(asked: Iterable[tuple[Place, Sequence[Request]]]) -> Where:
@@ -309,21 +315,3 @@ def _answered(
             return answer
         found.append((order, answer))
     return tuple(found)
-
-
-@dataclass(frozen=True)
-class _Failures:
-    """Counts the questions of each setting that have failed, and ends the run if too many have."""
-
-    settings: Sequence[RetrievalSetting]
-    max_failed: float
-    reasons: dict[int, dict[int, str]] = field(default_factory=dict)
-
-    def count(self, places: Sequence[Place], failed: Failed) -> None:
-        """Take note of a failure, for all places that it concerns."""
-        for number, _, question in places:
-            reasons = self.reasons.setdefault(number, {})
-            reasons.setdefault(question, failed.reason)
-            setting = self.settings[number]
-            said = [reasons[each] for each in sorted(reasons)]
-            check_failed(said, len(setting.cases), self.max_failed, setting.name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -123,7 +124,6 @@ class ComparisonData:
 
     questions: tuple[Question, ...]
     passages: tuple[Passage, ...]
-    by_id: dict[str, Passage] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.questions:
@@ -134,23 +134,26 @@ class ComparisonData:
                     f"some questions have accepted answers and some have none, as "
                     f"{question.question!r} or the first: give answers to all, or to none"
                 )
-        by_id = {passage.id: passage for passage in self.passages}
-        if len(by_id) < len(self.passages):
+        if len(self.by_id) < len(self.passages):
             ids = Counter(passage.id for passage in self.passages)
             raise ValueError(f"passage id {ids.most_common(1)[0][0]!r} occurs twice")
         for question in self.questions:
             for id in (*question.ranking, *question.gold):
-                if id not in by_id:
+                if id not in self.by_id:
                     raise ValueError(
                         f"question {question.question!r} names passage {id!r}, which is not there"
                     )
-        object.__setattr__(self, "by_id", by_id)
         called = tuple(
             each if each.id else replace(each, id=str(number))
             for number, each in enumerate(self.questions, start=1)
         )
         object.__setattr__(self, "questions", called)
         self._check_distinct()
+
+    @cached_property
+    def by_id(self) -> dict[str, Passage]:
+        """Id -> passage."""
+        return {passage.id: passage for passage in self.passages}
 
     @property
     def answered(self) -> bool:

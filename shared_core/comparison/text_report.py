@@ -35,33 +35,27 @@ _MARKS = re.compile(r"[\\`*<|&]|(?<=])\(")
 
 def to_markdown(result: ComparisonResult) -> str:
     """Return the report of a comparison as Markdown; it ends with a line break."""
-    return "\n".join(_lines(result)) + "\n"
+    return "\n\n".join(_blocks(result)) + "\n"
 
 
-def _lines(result: ComparisonResult) -> Iterator[str]:
+def _blocks(result: ComparisonResult) -> Iterator[str]:
     yield f"# Does the order of the passages matter to {escaped(result.model)}?"
-    yield ""
     yield f"**{escaped(capitalised(result.verdict.text))}.**"
+    ids = [each.id for each in result.questions]
     for setting in result.settings:
-        yield ""
         yield f"## {escaped(setting.name)}"
-        yield ""
         if len(result.settings) > 1:
             yield f"{escaped(capitalised(setting.verdict.text))}."
-            yield ""
-        yield from _table(_rows(result, setting))
-        yield ""
+        yield "\n".join(_table(_rows(result, setting)))
         yield retrieval_line(setting)
-        for line in flip_lines(setting):
-            yield from ("", line)
-        failed = failure_lines(setting.failures, [each.id for each in result.questions])
-        yield from map(escaped, failed)
-        for line in empty_answer_lines(setting):
-            yield from ("", line)
-    yield ""
+        yield from flip_lines(setting)
+        failed = [escaped(line) for line in failure_lines(setting.failures, ids)]
+        if failed:
+            yield failed[0]
+            yield "\n".join(failed[1:])
+        yield from empty_answer_lines(setting)
     yield "## How it was measured"
-    yield ""
-    yield from map(escaped, method_lines(result))
+    yield "\n".join(map(escaped, method_lines(result)))
 
 
 def _rows(result: ComparisonResult, setting: SettingResult) -> Iterator[Sequence[str]]:
@@ -157,9 +151,7 @@ def failure_lines(
     """
     if not failures:
         return
-    yield ""
     yield f"{left_out(len(failures), len(ids), where)}:"
-    yield ""
     reasons = Counter(failure.reason for failure in failures)
     for reason, count in reasons.most_common():
         first = next(each for each in failures if each.reason == reason)

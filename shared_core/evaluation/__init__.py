@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.distraction import (
     JudgedRanking,
     distraction_measures,
@@ -15,6 +14,7 @@ from shared_core.evaluation.intervals import (
     mean_interval,
     paired_difference_interval,
 )
+from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.evaluation.power import minimum_detectable_effect
 from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.evaluation.significance import PairedComparison, compare_paired

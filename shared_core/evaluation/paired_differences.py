@@ -1,4 +1,4 @@
-"""How the outcomes of the same questions change from one arrangement to another.
+"""Which questions are paired, and how their outcomes change from one arrangement to another.
 
 An arrangement is one order of the passages of a question, or several whose mean is the question's
 outcome. The typical size of a change is that of single orders: if one of three answers becomes
@@ -7,13 +7,40 @@ wrong, the mean moves by a third, but the change is that of a whole answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.generation.responses import Failed
+
+T = TypeVar("T")
 
 _DECIMALS = 12
 """Decimals of differences, so that rounding breaks no tie: 0.3 - 0.1 - 0.2 is -2.8e-17, not 0."""
+
+
+def complete_cases(cases: Iterable[Sequence[T | Failed]]) -> dict[int, tuple[T, ...]]:
+    """Drop each question on which any arm failed, from all arms, so that they stay paired.
+
+    Parameters
+    ----------
+    cases
+        For each question what each arm got: an answer, or `Failed`.
+
+    Returns
+    -------
+    dict of int to tuple
+        Number of the question, from 0, ascending -> its answers, arm by arm.
+    """
+    complete = {}
+    for number, case in enumerate(cases):
+        answers = tuple(each for each in case if not isinstance(each, Failed))
+        if len(answers) == len(case):
+            complete[number] = answers
+    return complete
 
 
 def by_order(outcomes: npt.ArrayLike) -> Scores:

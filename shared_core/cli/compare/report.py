@@ -58,7 +58,7 @@ def parts(result: ComparisonResult) -> Iterator[RenderableType]:
         yield _table(result, setting)
         yield retrieval_line(setting)
         yield from flip_lines(setting)
-        yield from filter(None, failure_lines(setting.failures, ids))
+        yield from failure_lines(setting.failures, ids)
         yield from empty_answer_lines(setting)
     yield ""
     yield legend(result)

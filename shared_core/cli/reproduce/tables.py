@@ -127,7 +127,7 @@ def left_out(failures: Iterable[Mapping[str, str]], ids: Sequence[str], where: s
         Failure(question=ids.index(each["question"]), strategy=each["at"], reason=each["reason"])
         for each in failures
     ]
-    return filter(None, failure_lines(known, ids, where))
+    return failure_lines(known, ids, where)
 
 
 def measured(outcomes: Scores) -> Measured:
