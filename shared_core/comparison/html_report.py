@@ -158,10 +158,10 @@ def gain_rows(setting: SettingResult, level: float) -> list[Row]:
 
 def mean_rows(setting: SettingResult, grader: str) -> list[Row]:
     """Return the mean outcomes of the strategies."""
+    found = {strategy.name: strategy.estimates[grader] for strategy in setting.strategies}
     return [
-        Row(strategy.name, text_report.estimate_text(found), found.mean, found.interval)
-        for strategy in setting.strategies
-        if (found := strategy.estimates.get(grader)) is not None
+        Row(name, text_report.estimate_text(each), each.mean, each.interval)
+        for name, each in found.items()
     ]
 
 
@@ -206,10 +206,7 @@ def order_text(setting: SettingResult, strategy: StrategyResult) -> str:
     """
     orders: dict[int, set[tuple[int, ...]]] = {}
     for passages, each in zip(setting.passages, strategy.orders, strict=True):
-        if passages:
-            orders.setdefault(len(passages), set()).update(each)
-    if not orders:
-        return text_report.NOT_AVAILABLE
+        orders.setdefault(len(passages), set()).update(each)
     if any(len(each) > 1 for each in orders.values()):
         return "differ"
     ranks = [str(rank + 1) for rank in orders[max(orders)].pop()]
@@ -220,6 +217,6 @@ def order_text(setting: SettingResult, strategy: StrategyResult) -> str:
 
 def most_telling(setting: SettingResult, grader: str) -> list[tuple[int, tuple[float, ...]]]:
     """Return place and outcomes of the questions to show: where strategies differ most, first."""
-    outcomes = [strategy.outcomes.get(grader, ()) for strategy in setting.strategies]
+    outcomes = [strategy.outcomes[grader] for strategy in setting.strategies]
     by_question = enumerate(zip(*outcomes, strict=True))
     return sorted(by_question, key=lambda each: min(each[1]) - max(each[1]))[:MOST_QUESTIONS]

@@ -67,6 +67,22 @@ def last(prompts: Sequence[str]) -> list[str]:
     return [shown(prompt)[1][-1] for prompt in prompts]
 
 
+def smallest(prompts: Sequence[str]) -> list[str]:
+    """Answer with the smallest code, wherever it stands."""
+    return [min(shown(prompt)[1]) for prompt in prompts]
+
+
+def refusing(refused: Callable[[int, list[str]], bool], reason: str = "refused") -> Function:
+    """Return a model that answers like `last`, but fails where `refused` is true of `shown`."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(refused(*shown(prompt)) for prompt in prompts):
+            raise RuntimeError(reason)
+        return last(prompts)
+
+    return answer
+
+
 class Counting:
     """A model that answers like a function, and remembers what it was asked."""
 

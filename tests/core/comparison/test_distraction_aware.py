@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +12,14 @@ import pytest
 
 pytest.importorskip("ir_measures")
 
-from shared_core import Journal, Passage, PositionProfile
+from instruments.planted import planted_rankings
+from shared_core import HuggingFaceModel, Journal, Passage, PositionProfile
 from shared_core.comparison import (
     Comparison,
     ComparisonData,
     Question,
-    RankedCase,
     to_markdown,
 )
-from shared_core.errors import GenerationError
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.placement import distraction_placement
 from shared_core.sensitivity import distracting_effect
@@ -90,17 +88,6 @@ def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:
     assert reranked.strategies[2].orders[0] == ((3, 0, 2, 1),)
 
 
-def test_relevance_is_normalised_within_the_passages_of_a_question() -> None:
-    """Whatever the scale of the scores; equal ones say nothing."""
-    passages = [Passage(text, text) for text in "abc"]
-    by_score = RankedCase(question="q", passages=passages, scores=[7.0, 6.0, 3.0])
-    assert by_score.relevance == pytest.approx((1, 0.75, 0), abs=1e-6)
-    by_rank = RankedCase(question="q", passages=passages)
-    assert by_rank.relevance == pytest.approx((1, 2 / 3, 1 / 3))
-    equal = RankedCase(question="q", passages=passages, scores=[2.0, 2.0, 2.0])
-    assert equal.relevance == (0, 0, 0)
-
-
 def test_every_pipeline_that_scores_passes_its_scores_on() -> None:
     """Best first, one a passage."""
     data = codes(5)
@@ -164,32 +151,6 @@ def test_asked_afresh_nothing_stale_counts_although_passages_have_still_to_be_re
     assert strategy.outcomes["em"] == (1.0,) * len(data.questions)
 
 
-def test_passages_are_read_in_batches_and_as_often_as_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As prompts are asked; a reading that succeeds after a while is no failure."""
-    monkeypatch.setattr("shared_core.generation.retry.FIRST_WAIT", 0.0)
-
-    class Slow(Scoring):
-        def log_probabilities(
-            self, prompts: Sequence[str], continuations: Sequence[str]
-        ) -> list[list[float]]:
-            calls.append(len(prompts))
-            sent.update(prompts)
-            if max(sent[prompt] for prompt in prompts) < 3:
-                raise TimeoutError("slow")
-            return super().log_probabilities(prompts, continuations)
-
-    calls, sent = list[int](), Counter[str]()
-    (setting,) = replace(ASKED, attempts=3, batch_size=2).run(Slow(), codes(8)).settings
-    assert setting.failures == ()
-    assert max(calls) == 2
-    calls, sent = [], Counter()
-    with pytest.raises(GenerationError, match="after 2 attempts: TimeoutError: slow"):
-        replace(ASKED, attempts=2, batch_size=2).run(Slow(), codes(8))
-    assert max(sent.values()) == 2
-
-
 def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
     """What was read before is read off the journal."""
     model, journal = Scoring(), Journal(tmp_path / "answers")
@@ -230,12 +191,8 @@ def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job(
         replace(ASKED, profile=distraction).job(Scoring(), codes(3))
 
 
-def test_a_real_model_is_read_by_its_own_prompt() -> None:
+def test_a_real_model_is_read_by_its_own_prompt(biased: HuggingFaceModel) -> None:
     """The reader abstains in the prompt it was trained on; planted hard distractors stand out."""
-    pytest.importorskip("transformers")
-    from instruments.planted import planted_rankings
-    from tests.core.attention.readers import reader
-
     rankings = planted_rankings(6, hard=1, weak=2, seed=3)
     passages, questions = [], []
     for number, each in enumerate(rankings):
@@ -243,10 +200,9 @@ def test_a_real_model_is_read_by_its_own_prompt() -> None:
         passages += map(Passage, ids, each.texts)
         questions.append(Question(question=each.question, answers=(each.answer,), ranking=ids))
     data = ComparisonData(questions=tuple(questions), passages=tuple(passages))
-    model = reader("biased")
-    result = replace(ASKED, abstain=ANSWER).run(model, data)
+    result = replace(ASKED, abstain=ANSWER).run(biased, data)
     blind = [replace(each.judged, relevant=(False,) * 4) for each in rankings]
-    effects = distracting_effect(model, blind, template=ANSWER)
+    effects = distracting_effect(biased, blind, template=ANSWER)
     assert {max(row) > 0.8 > min(row) for row in effects} == {True}
     assert [order for (order,) in result.settings[0].strategies[2].orders] == [
         distraction_placement([1, 0.75, 0.5, 0.25], row, PROFILE) for row in effects

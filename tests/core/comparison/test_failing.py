@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ pytest.importorskip("ir_measures")
 from shared_core import Journal
 from shared_core.comparison import Comparison, to_html, to_markdown
 from shared_core.errors import GenerationError
-from tests.core.comparison.making import Counting, codes, last, shown
+from tests.core.comparison.making import Counting, codes, last, refusing, shown
 
 
 class StatusError(Exception):
@@ -59,20 +60,14 @@ def test_a_refusal_ends_the_comparison_at_once(error: Exception, tmp_path: Path)
 
 def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path) -> None:
     """Those of other questions have been answered, and need not be asked for again."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        if any(shown(prompt)[0] % 2 for prompt in prompts):
-            raise RuntimeError("refused")
-        return last(prompts)
-
-    journal = Journal(tmp_path / "answers")
-    with pytest.raises(GenerationError, match=r"more than max_failed=0\.1 \(--max-failed\) allows"):
+    answer, journal = refusing(lambda number, _: number % 2 == 1), Journal(tmp_path / "answers")
+    with pytest.raises(GenerationError) as caught:
         Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
+    assert "more than max_failed=0.1 (--max-failed) allows" in str(caught.value)
+    assert re.search(
+        rf"; {len(journal)} of \d+ answers are kept in .*: run again", str(caught.value)
+    )
     assert len(journal) > 0
-    with pytest.raises(
-        GenerationError, match=rf"; {len(journal)} of \d+ answers are kept in .*: run again"
-    ):
-        Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
 
 
 def test_empty_answers_are_counted_in_the_reports() -> None:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
-from shared_core import Journal
+from shared_core import HuggingFaceModel, Journal
 from shared_core.comparison import (
     Comparison,
     ComparisonData,
@@ -20,17 +20,12 @@ from shared_core.comparison import (
     to_html,
     to_markdown,
 )
-from tests.core.comparison.making import Counting, codes, first, reader_data, shown
+from tests.core.comparison.making import Counting, codes, first, reader_data, smallest
 
 
 def unlabelled(data: ComparisonData) -> ComparisonData:
     """Return the same questions without accepted answers."""
     return replace(data, questions=tuple(replace(each, answers=()) for each in data.questions))
-
-
-def smallest(prompts: Sequence[str]) -> list[str]:
-    """Answer with the smallest code, wherever it stands."""
-    return [min(shown(prompt)[1]) for prompt in prompts]
 
 
 class Wavering(Counting):
@@ -44,8 +39,6 @@ class Wavering(Counting):
 def test_what_ignores_the_order_changes_nothing() -> None:
     result = Comparison(again=True).run(smallest, codes(40))
     flips = result.settings[0].flips
-    assert flips is not None
-    assert flips.again is not None
     assert (flips.changed.mean, flips.again.mean, flips.difference) == (0, 0, 0)
     assert "The order does not matter to this model: 0% of its answers change" in to_markdown(
         result
@@ -62,7 +55,6 @@ def test_what_reads_the_first_passage_changes_as_the_rankings_say() -> None:
     for orders in shuffled.orders:
         others = [order for order in orders if order != ranked]
         shares.append(sum(order[0] != 0 for order in others) / len(others))
-    assert setting.flips is not None
     assert setting.flips.changed.mean == pytest.approx(sum(shares) / len(shares))
     assert 0.7 < setting.flips.changed.mean < 0.85
     assert "order matters to this model" in to_html(result)
@@ -70,9 +62,6 @@ def test_what_reads_the_first_passage_changes_as_the_rankings_say() -> None:
 
 def test_what_changes_by_itself_is_taken_off() -> None:
     flips = Comparison(again=True, shuffles=3).run(Wavering(), codes(150)).settings[0].flips
-    assert flips is not None
-    assert flips.again is not None
-    assert flips.interval is not None
     assert flips.changed.mean > 0.3
     assert flips.again.mean > 0.3
     assert flips.interval[0] < 0 < flips.interval[1]
@@ -83,7 +72,6 @@ def test_without_asking_again_it_is_said_that_it_is_not_known() -> None:
     result = Comparison().run(model, codes(10))
     assert len(model.asked) == len({*model.asked})
     flips = result.settings[0].flips
-    assert flips is not None
     assert flips.again is None
     assert "how many change without it was not asked (again=, --again)" in to_markdown(result)
 
@@ -114,7 +102,6 @@ def test_answers_to_some_questions_only_are_refused() -> None:
 def test_what_is_the_same_may_be_decided_by_a_function() -> None:
     comparison = Comparison(again=True, same=lambda a, b: a[:1] == b[:1])
     flips = comparison.run(first, codes(10)).settings[0].flips
-    assert flips is not None
     assert flips.changed.mean == 0
 
 
@@ -154,14 +141,13 @@ def test_the_question_may_stand_elsewhere() -> None:
         Comparison(layouts=("above",))  # type: ignore[arg-type]
 
 
-def test_a_biased_reader_is_shown_by_probabilities_of_few_questions() -> None:
+def test_a_biased_reader_is_shown_by_probabilities_of_few_questions(
+    biased: HuggingFaceModel,
+) -> None:
     """Where right and wrong of as many show nothing."""
-    pytest.importorskip("transformers")
-    from tests.core.attention.readers import reader
-
     data = reader_data(24, k=5, ranks=(1,), seed=3)
     options = Comparison(ks=(5,), strategies=("u_shape",), graders=("logprob",))
-    result = options.run(reader("biased"), data)
+    result = options.run(biased, data)
     assert (result.graders, result.verdict.kind) == (("logprob",), "gain")
     assert result.settings[0].flips is None
     assert all(0 <= float(text) <= 1 for text in result.settings[0].strategies[0].answers[0])

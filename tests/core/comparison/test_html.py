@@ -243,7 +243,6 @@ def test_orders_of_fewer_passages_than_k_are_told() -> None:
         "3 2 1": [(2, 1, 0), (1, 0)],
         "2 1": [(1, 0), (1, 0)],
         "differ": [(2, 1, 0), (1, 0), (0, 1)],
-        "n/a": [()],
         "1 2 3 4 5 6 … 10 11 12 13 14 15": [tuple(range(15))],
     }.items():
         strategy = replace(setting.strategies[0], orders=tuple((order,) for order in orders))
@@ -256,32 +255,6 @@ def test_one_question_gives_a_page_without_intervals() -> None:
     page = Page(to_html(compared(codes(1))))
     assert page.texts["h1"][0].startswith("Too few questions")
     assert page.named("line", "interval") == []
-
-
-def test_a_setting_whose_questions_all_failed_gives_a_page() -> None:
-    """Its section says that there is nothing; the other setting is as it was."""
-    result = ordinary()
-    failed = tuple(
-        replace(result.settings[0].failures[0], question=number)
-        for number in range(len(result.questions))
-    )
-    empty = replace(
-        result.settings[0],
-        questions=(),
-        passages=(),
-        gold_ranks=(),
-        failures=failed,
-        retrieval={},
-        strategies=tuple(
-            replace(each, orders=(), answers=(), outcomes={"em": ()}, estimates={}, against={})
-            for each in result.settings[0].strategies
-        ),
-    )
-    page = Page(to_html(replace(result, settings=(empty, result.settings[1]))))
-    text = " ".join(page.texts["p"])
-    assert "No question was answered." in text
-    assert "30 of 30 questions are left out" in text
-    assert [title.split()[0] for title in _titles(page)] == ["Gain", "Mean", "Rank", "Slot"]
 
 
 def test_a_scale_holds_zero_and_all_values_and_has_round_ticks() -> None:

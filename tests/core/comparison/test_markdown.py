@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,17 +11,13 @@ pytest.importorskip("ir_measures")
 from shared_core.comparison import Comparison, ComparisonData, to_html, to_markdown
 from shared_core.comparison.text_report import escaped
 
-from .making import codes, last, shown
+from .making import codes, last, refusing
 
 HOSTILE = "a\x1b[31m\n- b <script>x</script> `c` | d\r\n# e ![f](http://g) \x9b1m\ud800"
 ESCAPED = r"a\\x1b[31m - b \<script>x\</script> \`c\` \| d # e ![f]\(http://g) \\x9b1m\\ud800"
 
 
-def refusing(prompts: Sequence[str]) -> list[str]:
-    """Answer like `last`, but fail on thing 3."""
-    if any(shown(prompt)[0] == 3 for prompt in prompts):
-        raise RuntimeError(HOSTILE)
-    return last(prompts)
+refusing_one = refusing(lambda number, _: number == 3, HOSTILE)
 
 
 def test_what_others_said_stands_in_one_line_and_marks_nothing_up() -> None:
@@ -30,7 +25,7 @@ def test_what_others_said_stands_in_one_line_and_marks_nothing_up() -> None:
     data = codes(12)
     questions = (replace(each, id=f"{at}{HOSTILE}") for at, each in enumerate(data.questions))
     whole = ComparisonData(questions=tuple(questions), passages=data.passages)
-    result = Comparison(ks=(4,)).run(refusing, whole)
+    result = Comparison(ks=(4,)).run(refusing_one, whole)
     text = to_markdown(replace(result, model=HOSTILE))
     text.encode()
     lines = text.splitlines()
@@ -42,7 +37,7 @@ def test_what_others_said_stands_in_one_line_and_marks_nothing_up() -> None:
 
 def test_questions_that_are_left_out_are_not_counted_as_compared() -> None:
     """The figures of the tables rest on the others."""
-    result = Comparison(ks=(2, 4)).run(refusing, codes(12))
+    result = Comparison(ks=(2, 4)).run(refusing_one, codes(12))
     assert "\n12 questions, 11 of them compared; graded by em" in to_markdown(result)
     assert "12 questions, 11 of them compared, 2 settings, " in to_html(result)
     one, other = result.settings

@@ -20,13 +20,10 @@ names = pytest.mark.parametrize("name", GRADERS)
     [
         ("The  Cat, and an  Owl!", "cat and owl"),
         ("Beyoncé's 2013\u201314 tour", "beyoncés 201314 tour"),
-        ("theatre banana", "theatre banana"),
         ("A", ""),
         ("a-the", "athe"),
         ("«Zürich»", "zürich"),
-        ("北京。", "北京"),
         ("a\u0300 la carte", "\u00e0 la carte"),  # decomposed, it is the letter a and a mark
-        ("", ""),
     ],
 )
 def test_answers_are_normalised_as_by_squad(text: str, expected: str) -> None:
@@ -37,18 +34,13 @@ def test_answers_are_normalised_as_by_squad(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "references", "f1", "exact"),
     [
-        ("Denver Broncos", ["Denver Broncos"], 1.0, 1.0),
         ("the Denver Broncos.", ["Denver Broncos"], 1.0, 1.0),
         ("Broncos", ["Denver Broncos"], 2 / 3, 0.0),
         ("Santa Clara, California", ["Levi's Stadium", "Santa Clara"], 0.8, 0.0),
         ("the the cat", ["cat cat"], 2 / 3, 0.0),
-        ("", ["Denver"], 0.0, 0.0),
         ("", [""], 1.0, 1.0),
-        ("the", [""], 1.0, 1.0),
         ("", ["A"], 0.0, 0.0),  # nothing is left of the reference, which is right all the same
-        ("the", ["A"], 0.0, 0.0),
         ("a", ["A"], 1.0, 1.0),
-        ("", ["*"], 0.0, 0.0),
         ("*", ["*"], 1.0, 1.0),
     ],
 )
@@ -63,11 +55,9 @@ def test_f1_and_exact_match_are_those_of_squad(
 @pytest.mark.parametrize(
     ("answer", "references", "expected"),
     [
-        ("The first Nobel Prize went to Wilhelm Conrad Röntgen.", ["Wilhelm Conrad Röntgen"], 1),
         ("It was wilhelm conrad röntgen of Germany", ["Wilhelm Conrad Röntgen"], 1),
         ("He was the President of the U.S.", ["president of US"], 1),
         ("a party", ["art"], 1),
-        ("", ["Denver"], 0),
     ],
 )
 def test_containment_is_that_of_lost_in_the_middle(
@@ -91,18 +81,14 @@ def test_a_reference_that_normalises_to_nothing_is_refused(reference: str) -> No
         ("torch.add", "use torch.addmm or torch.add(a, b)", 1),
         ("torch.add", "my_torch.add(a)", 0),
         ("torch.add", "call torch.add.", 1),
-        ("add", "x.add_(y)", 0),
-        ("add", "x.add(y)", 1),
         ("interpolate(", "torch.nn.functional.interpolate(x, size=3)", 1),
         ("interpolate(", "interpolate (x)", 0),
         ("Conv2d(3, 8,\n    kernel_size=1)", "nn.Conv2d(3,  8, kernel_size=1)", 1),
-        ("Conv2d", "conv2d", 0),
         ("3", "dim=3.", 1),
         ("3", "about 3.14", 0),
         ("3", "-3", 0),
         ("3", "(dim=\u22123)", 0),
         ("-3", "-3", 1),
-        ("-3", "(dim=-3)", 1),
         ("5", "3-5", 1),
         ("-1", "10-1", 0),
         ("$3", "US$3 million", 1),
@@ -113,9 +99,7 @@ def test_a_reference_that_normalises_to_nothing_is_refused(reference: str) -> No
         ("2", "lr=2e-5", 0),
         ("2e-5", "lr=2e-5", 1),
         ("3", "version v3", 0),
-        ("0.5", "0.5", 1),
         ("(1, 2)", "returns (1, 2)3", 1),
-        ("torch.add", "应该用torch.add函数", 1),
         ("torch.add", "应该用torch.addmm函数", 0),
     ],
 )
@@ -140,16 +124,13 @@ def test_one_required_string_is_enough_and_all_keywords_are_needed() -> None:
         ("STRASSE", "die Straße", 1),
         ("größe", "Die GRÖSSE zählt", 1),
         ("größe", "noch größer", 0),
-        ("Haus", "Haustür", 0),
         ("size", "kernel_size", 0),
         ("learning rate", "the Learning\nRate", 1),
         ("कम", "कम पानी", 1),
         ("कम", "पानी की कमी", 0),
-        ("北京", "我喜欢北京烤鸭", 1),
         ("torch", "请使用torch库", 1),
         ("서울", "서울은 크다", 1),
         ("ไทย", "ประเทศไทยครับ", 1),
-        ("上海", "我喜欢北京烤鸭", 0),
         ("İstanbul", "i̇stanbul", 1),
         ("2024", "２０２４年", 1),
     ],

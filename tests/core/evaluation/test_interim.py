@@ -33,35 +33,6 @@ def answered(accuracy: tuple[float, ...], n: int, rng: np.random.Generator) -> F
     return (ability < stats.norm.ppf(accuracy)).astype(np.float64)
 
 
-def probed(
-    outcomes: Floats, analyses: InterimAnalyses, *, confidence: float
-) -> tuple[str | None, int]:
-    """Look at the outcomes until a look stops; return what it said, and after how many."""
-    for n in analyses.at:
-        interval = bootstrap_interval(outcomes[:n], psi, confidence=confidence, resamples=1000)
-        reason = interim_decision(interval)
-        if reason is not None:
-            break
-    return reason, n
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("accuracy", "total"), [(0.8, 100), (0.5, 200)])
-def test_five_looks_at_equal_slots_are_wrong_in_one_run_of_twenty(
-    accuracy: float, total: int
-) -> None:
-    """And in more than twice as many if each look took itself for the only one."""
-    rng, analyses, runs = np.random.default_rng(total), InterimAnalyses(total=total), 400
-    wrong = dict.fromkeys((analyses.confidence_at, analyses.confidence), 0)
-    for _ in range(runs):
-        outcomes = answered((accuracy,) * 3, total, rng)
-        for confidence in wrong:
-            wrong[confidence] += probed(outcomes, analyses, confidence=confidence)[0] is not None
-    two_errors = 2 * math.sqrt(0.05 * 0.95 / runs)
-    assert wrong[analyses.confidence_at] / runs < 0.05 + two_errors
-    assert wrong[analyses.confidence] / runs > 0.10
-
-
 @pytest.mark.parametrize(
     ("count", "allowed"), [(1, 0.05), (2, 0.0294), (3, 0.0221), (4, 0.0182), (5, 0.0158)]
 )

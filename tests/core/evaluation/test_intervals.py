@@ -65,7 +65,6 @@ U_OF_TEN = tuple(np.interp(range(10), [0, 4, 9], [0.95, 0.6, 0.95]).tolist())
 @pytest.mark.parametrize(
     ("accuracy", "n"),
     [
-        ((0.9, 0.9, 0.9), 50),
         ((0.9, 0.9, 0.9), 300),
         ((0.95, 0.6, 0.95), 50),
         ((0.82, 0.79, 0.82), 100),
@@ -91,8 +90,8 @@ def test_without_the_invented_questions_near_perfect_slots_are_covered_too_rarel
     assert coverage(nearly, 50, likeness=0.0) < 0.89
 
 
-@pytest.mark.parametrize("n", [2, 5, 10, 50, 1000])
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.984])
+@pytest.mark.parametrize("n", [2, 10, 1000])
+@pytest.mark.parametrize("confidence", [0.5, 0.984])
 def test_the_percentiles_are_those_of_students_t(n: int, confidence: float) -> None:
     """A statistic with a uniform distribution hands the percentiles back."""
     lower, upper = bootstrap_interval(
@@ -171,20 +170,18 @@ def test_large_samples_take_little_memory() -> None:
 
 
 def test_published_accuracies_have_the_interval_of_independent_slots() -> None:
-    """Close to the bootstrap where slots are independent, wider where they are alike."""
+    """Close to the bootstrap where slots are independent, wider where they are alike.
+
+    Those of 1.0 keep a width, by the number of questions.
+    """
     rng = np.random.default_rng(4)
     accuracy = (0.8, 0.7, 0.8)
     for likeness, low, high in ((0.0, 0.9, 1.1), (0.8, 0.5, 0.8)):
         outcomes = answered(accuracy, 2000, rng, likeness=likeness)
         published = independent_interval(outcomes.mean(axis=0), 2000, psi)
         assert low < np.diff(bootstrap_interval(outcomes, psi))[0] / np.diff(published)[0] < high
-
-
-def test_a_published_ceiling_is_not_certainty_either() -> None:
-    """Table values of 1.0 and 0.0 keep a width, by the number of questions."""
     few, many = (independent_interval((1.0, 1.0, 1.0), n, psi) for n in (50, 5000))
     assert few[0] < many[0] < 1 < many[1] < few[1]
-    assert independent_interval((0.0,), 50, first)[1] > 0.02
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (10, 10), (47, 50), (1, 2)])
@@ -196,18 +193,6 @@ def test_the_band_of_a_curve_is_wilsons(right: int, n: int, confidence: float) -
     assert (lower[0], upper[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert lower[0] <= right / n <= upper[0]
     assert lower.shape == upper.shape == (2,)
-
-
-def test_a_paired_difference_is_that_of_scipy() -> None:
-    """The percentile bootstrap of the differences, question by question."""
-    outcomes = answered((0.7, 0.6), 3000, np.random.default_rng(8), likeness=0.5)
-    difference = outcomes[:, 0] - outcomes[:, 1]
-    expected = stats.bootstrap(
-        (difference,), np.mean, method="percentile", n_resamples=4000, batch=200, rng=1
-    ).confidence_interval
-    got = paired_difference_interval(*outcomes.T)
-    width = expected.high - expected.low
-    np.testing.assert_allclose(got, (expected.low, expected.high), atol=0.05 * width)
 
 
 def test_a_small_paired_difference_is_that_of_agresti_and_min() -> None:

@@ -37,15 +37,6 @@ QUESTIONS = st.lists(
 )
 
 
-def test_a_span_that_holds_the_whole_answer_counts_and_two_halves_do_not() -> None:
-    """Torn in two the answer cannot be read, which is what spans are for."""
-    whole = [Extent("manual", 0, 300)]
-    halves = [Extent("manual", 0, 150), Extent("manual", 150, 300)]
-    elsewhere = [Extent("other", 0, 300)]
-    assert span_recall([whole, halves, elsewhere, []], [ANSWER] * 4).tolist() == [1, 0, 0, 0]
-    assert reference_coverage([whole, halves, elsewhere, []], [ANSWER] * 4).tolist() == [1, 1, 0, 0]
-
-
 @given(QUESTIONS)
 def test_the_measures_are_those_of_a_count_of_characters(
     questions: list[tuple[list[Extent], list[Extent], Extent]],
