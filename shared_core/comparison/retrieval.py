@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Embed
-from shared_core.checking import check_distinct
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
 from shared_core.comparison.result import Layout, setting_name
 from shared_core.comparison.spans import SPANNED, as_spans, neighbours_of
@@ -152,7 +151,6 @@ class Retrieval:
         questions = self.data.questions
         if pipelines is None:
             pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
-        check_distinct("pipelines", pipelines)
         retrieving = [name for name in pipelines if Pipeline(name).base != GIVEN]
         if retrieving:
             _check_retrievable(retrieving[0], questions)

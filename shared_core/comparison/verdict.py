@@ -14,13 +14,8 @@ from shared_core.wording import counted
 _LIKEWISE: Mapping[VerdictKind, str] = {
     "put_best_elsewhere": "the ranked order is worse than shuffling in {} as well",
     "ranked_order_helps": "keep it in {} as well",
-    "all_wrong": "likewise in {}",
-    "all_right": "likewise in {}",
-    "too_few": "likewise in {}",
-    "order_matters": "likewise in {}",
-    "order_not_shown": "likewise in {}",
 }
-"""What is said of further settings of the same kind; gains are all named."""
+"""What is said of further settings of the same kind, if not "likewise"; gains are all named."""
 
 _IN_OTHERS: Mapping[VerdictKind, str] = {
     "no_difference": "no difference from the ranked order is shown in {}",
@@ -225,7 +220,7 @@ def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:
         yield _keep(widest, where, beats_shuffle=beaten) + "".join(lost)
     else:
         yield texts[0]
-        yield _LIKEWISE[kind].format(counted(len(same) - 1, "other setting"))
+        yield _LIKEWISE.get(kind, "likewise in {}").format(counted(len(same) - 1, "other setting"))
 
 
 def _lost(strategies: Sequence[str], settings: Judged) -> Iterator[str]:

@@ -259,15 +259,6 @@ def test_as_many_failures_as_allowed_are_none_too_many() -> None:
     assert [len(setting.questions) for setting in result.settings] == [71]
 
 
-def test_without_gold_answers_are_compared_and_retrieval_is_not() -> None:
-    """It is said to be unknown, not to be nought."""
-    result = Comparison(ks=(4,)).run(last, codes(10, gold=None))
-    assert result.settings[0].retrieval == {}
-    assert result.settings[0].gold_ranks == (None,) * 10
-    assert "Retrieval: n/a" in to_markdown(result)
-    assert result.verdict.kind == "gain"
-
-
 def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:
     """Outcomes are at most 1 apart, and two opposite ones would take more."""
 
@@ -282,17 +273,24 @@ def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kept: bool) -> None:
-    """Its scores are kept as answers are, where there is a journal."""
-    seen = []
+    """Its scores are kept as answers are, where there is a journal; a plan asks no grader."""
+    seen, graded = [], []
 
     def judge(question: str, answers: Sequence[str], answer: str) -> float:
         seen.append((question, answer))
         return 0.75 if answer in answers else 0.25
 
-    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"), "em"))
+    def grader(answer: str, answers: Sequence[str]) -> float:
+        graded.append(answer)
+        return 1.0
+
+    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"), grader))
     journal = Journal(tmp_path / "answers") if kept else None
-    result = comparison.run(last, codes(10), journal=journal)
-    assert result.graders == ("gpt", "em")
+    job = comparison.job(last, codes(10), journal=journal)
+    job.plan()
+    assert seen == graded == []
+    result = job.run()
+    assert result.graders == ("gpt", grader.__qualname__)
     assert by_name(result)["inverse"] == [0.75] * 10
     assert len(seen) == len({*seen})
     count = len(seen)
@@ -314,21 +312,6 @@ def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
     assert 0 < asked <= 32
     mended = replace(comparison, graders=("em",))
     assert mended.job(model, codes(100), journal=journal).plan().kept == asked
-
-
-def test_no_grader_is_asked_by_a_plan() -> None:
-    """It may be a language model that is paid by the call, also where it is called a grader."""
-    asked = []
-
-    def grader(*given: object) -> float:
-        asked.append(given)
-        return 1.0
-
-    job = Comparison(ks=(4,), graders=(grader, Judge(grader))).job(last, codes(9))
-    job.plan()
-    assert asked == []
-    job.run()
-    assert asked
 
 
 def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
@@ -514,7 +497,6 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
     [
         ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
         ({"strategies": ("two_round",)}, "reads the attention of a local model"),
-        ({"strategies": ("attention",)}, "reads the attention of a local model"),
         ({"pipelines": ("dense",)}, "need embed="),
         ({"pipelines": ("given+rerank",)}, "needs a reranker; give one"),
         (

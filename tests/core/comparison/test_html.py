@@ -223,8 +223,11 @@ def test_of_many_failures_the_first_are_shown() -> None:
 
 
 def test_without_gold_there_are_no_plots_of_gold() -> None:
-    """And the page says why."""
-    page = Page(to_html(compared(codes(20, gold=None))))
+    """And the reports say why: retrieval is unknown, not nought; answers are compared."""
+    result = compared(codes(20, gold=None))
+    assert result.verdict.kind == "gain"
+    assert (result.settings[0].retrieval, {*result.settings[0].gold_ranks}) == ({}, {None})
+    page = Page(to_html(result))
     assert [title.split()[0] for title in _titles(page)] == ["Gain", "Mean"]
     assert "no question names its gold passages" in " ".join(page.texts["p"])
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-
-import pytest
+from dataclasses import replace
 
 from shared_core.comparison import statistics
 from shared_core.comparison.statistics import SEQUENTIAL, SHUFFLE
@@ -12,10 +11,9 @@ from shared_core.comparison.statistics import SEQUENTIAL, SHUFFLE
 JUDGED = statistics.Testing(confidence=0.95, power=0.8, effect=0.03, seed=0, resamples=500)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_two_baselines_differ_by_the_same_from_both_sides(seed: int) -> None:
+def test_the_two_baselines_differ_by_the_same_from_both_sides() -> None:
     """Else 0 might be left out on one side alone."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
     outcomes = {
         name: [[float(rng.random() < 0.5) for _ in range(orders)] for _ in range(20)]
         for name, orders in ((SEQUENTIAL, 1), (SHUFFLE, 3), ("u_shape", 1))
@@ -24,11 +22,7 @@ def test_the_two_baselines_differ_by_the_same_from_both_sides(seed: int) -> None
     ours, theirs = against[SEQUENTIAL][SHUFFLE], against[SHUFFLE][SEQUENTIAL]
     assert ours.interval == tuple(-bound for bound in reversed(theirs.interval))
     assert ours.difference == -theirs.difference
-    assert (ours.p_value, ours.adjusted, ours.detectable) == (
-        theirs.p_value,
-        theirs.adjusted,
-        theirs.detectable,
-    )
+    assert replace(ours, interval=theirs.interval, difference=theirs.difference) == theirs
     assert against["u_shape"].keys() == {SEQUENTIAL, SHUFFLE}
 
 

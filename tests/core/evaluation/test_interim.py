@@ -72,18 +72,12 @@ def test_looks_are_evenly_spaced_and_never_at_a_handful(
     assert InterimAnalyses(total=total, count=count).at == at
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"total": 0}, "total must be an integer >= 1, got 0"),
-        ({"total": 100, "count": 0}, "count must be an integer >= 1, got 0"),
-        ({"total": 100, "confidence": 95}, "confidence must lie between 0 and 1, got 95"),
-    ],
-)
-def test_looks_out_of_range_are_refused(options: dict[str, float], message: str) -> None:
+def test_looks_out_of_range_are_refused() -> None:
     """When they are planned, not when the first is due."""
-    with pytest.raises(ValueError, match=message):
-        InterimAnalyses(**options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="count must be an integer >= 1, got 0"):
+        InterimAnalyses(total=100, count=0)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+        InterimAnalyses(total=100, confidence=95)
 
 
 @pytest.mark.parametrize(

@@ -162,15 +162,6 @@ def test_one_small_change_says_little() -> None:
     )
 
 
-def test_many_small_changes_make_small_differences_detectable() -> None:
-    """Then it is their spread that counts, as in the normal approximation."""
-    differences = np.random.default_rng(16).uniform(-0.05, 0.05, 1000)
-    spread = differences.std(ddof=1)
-    assert minimum_detectable_effect(differences) == pytest.approx(
-        2.8016 * spread / math.sqrt(1000), rel=0.01
-    )
-
-
 def test_the_questions_needed_are_those_that_make_the_effect_detectable() -> None:
     """Each is the inverse of the other, also where few questions change."""
     for changing, size in ((0.4, 1.0), (0.02, 1.0), (0.4, 0.1), (0.02, 0.1), (1.0, 0.01)):
@@ -275,7 +266,6 @@ def test_comparing_many_gives_each_its_difference_interval_and_adjusted_value() 
         (lambda: permutation_p_value([1], [[1, 0], [0, 0]]), "the same questions, got 1 and 2"),
         (lambda: permutation_p_value([1, 0], [[1, 0], [1]]), "equally many for each question"),
         (lambda: paired_p_value([math.nan, 0], [1, 0]), "finite"),
-        (lambda: holm([0.5, -0.1]), r"got -0\.1"),
         (lambda: minimum_detectable_effect([0.5]), "at least 2 questions"),
         (lambda: minimum_detectable_effect([0.5, 2.0]), r"\[-1, 1\], got 2.0"),
         (lambda: minimum_detectable_effect([0.5, 0.1], n=0), "n must be an integer >= 1, got 0"),
