@@ -250,7 +250,7 @@ class _Setting:
             by_order=by_order,
             outcomes=outcomes,
             estimates={grader: estimate(each) for grader, each in outcomes.items()},
-            against=basis.against.get(name, {}),
+            against=basis.against[name],
         )
 
     def _retrieval(
@@ -265,7 +265,7 @@ class _Setting:
             # A retriever may have returned a passage twice; its first place counts.
             {str(row): [*dict.fromkeys(ids[row])] for row in known},
             {str(row): dict.fromkeys(gold[row], 1) for row in known},
-            [*dict.fromkeys(("hit@1", f"hit@{k}", f"nDCG@{k}", "MRR"))],
+            ["hit@1", f"hit@{k}", f"nDCG@{k}", "MRR"],
         )
         estimate = self.job.options.testing.estimate
         return {name: estimate(values.tolist()) for name, values in found.items()}

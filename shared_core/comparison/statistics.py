@@ -89,14 +89,13 @@ class Testing:
 
     def _compared(self, settings: Sequence[Outcomes], tests: int) -> list[Against]:
         """Compare every strategy with both baselines, in every setting."""
-        testable = {at: each for at, each in enumerate(settings) if len(each[SEQUENTIAL]) > 1}
         compared = compare_paired(
             {
                 (number, name, baseline): (outcomes[name], outcomes[baseline])
-                for number, outcomes in testable.items()
+                for number, outcomes in enumerate(settings)
                 for baseline in BASELINES
                 for name in outcomes
-                if name not in (SEQUENTIAL, baseline)
+                if name not in (SEQUENTIAL, baseline) and len(outcomes[name]) > 1
             },
             tests=tests,
             confidence=self.confidence,
@@ -104,9 +103,7 @@ class Testing:
             resamples=self.resamples,
             seed=self.seed,
         )
-        found: list[Against] = [
-            {name: {} for name in testable.get(number, ())} for number in range(len(settings))
-        ]
+        found: list[Against] = [{name: {} for name in outcomes} for outcomes in settings]
         for (number, name, baseline), comparison in compared.items():
             found[number][name][baseline] = comparison
             if (name, baseline) == (SHUFFLE, SEQUENTIAL):
