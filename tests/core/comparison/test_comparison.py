@@ -200,27 +200,28 @@ def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path
 
 
 def test_one_seed_is_one_result(tmp_path: Path) -> None:
-    """Byte by byte, with and without a journal; and another seed shuffles anew."""
-    data = codes(10)
-    one = Comparison(ks=(3, 4)).run(last, data).to_json()
-    assert Comparison(ks=(3, 4)).run(last, data, journal=Journal(tmp_path / "a")).to_json() == one
-    assert Comparison(ks=(3, 4), seed=1).run(last, data).to_json() != one
-
-
-def test_the_result_survives_json_whole() -> None:
-    """Every outcome, and what stands around it."""
-    result = Comparison(ks=(2, 4), graders=("em", "f1")).run(last, codes(7, gold=2))
+    """Byte by byte, with and without a journal; another seed shuffles anew; JSON holds it all."""
+    comparison, data = Comparison(ks=(2, 4), graders=("em", "f1")), codes(10, gold=2)
+    result = comparison.run(last, data)
+    kept = comparison.run(last, data, journal=Journal(tmp_path / "a"))
+    assert kept.to_json() == result.to_json()
+    assert replace(comparison, seed=1).run(last, data) != result
     assert ComparisonResult.from_json(result.to_json()) == result
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 2, "settings": 5}'])
-def test_other_json_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expecting value"),
+        ("[]", "format 2 is missing"),
+        ('{"format": 1}', "it has format 1, .* reads 2; compare again: answers"),
+        ('{"format": 2, "settings": 5}', "model: Field required"),
+    ],
+)
+def test_other_json_is_refused(text: str, reason: str) -> None:
     """With a sentence, not a stack of errors; that of an earlier version with the way out."""
-    with pytest.raises(ValueError, match=r"it has format 1, .* reads 2; compare again: answers"):
-        ComparisonResult.from_json('{"format": 1}')
-    with pytest.raises(ValueError, match=r"not the JSON of a comparison: .+") as caught:
+    with pytest.raises(ValueError, match=f"^not the JSON of a comparison: {reason}.*$"):
         ComparisonResult.from_json(text)
-    assert "\n" not in str(caught.value)
 
 
 def failing_on(bad: Sequence[int]) -> Counting:

@@ -13,6 +13,8 @@ RANKINGS = [
         relevant=(False, True, False),
     ),
     JudgedRanking(question="How far?", passages=("abstain at 0.9 ",), relevant=(False,)),
+    JudgedRanking(question="Who?", passages=("he",), relevant=(True,)),
+    JudgedRanking(question="Who else?", passages=(), relevant=()),
 ]
 
 
@@ -25,31 +27,21 @@ def test_kinds_of_distractors() -> None:
 
 
 def test_measures_of_the_top_k_by_hand() -> None:
-    """Two questions; the second has but one passage, which leaves places empty."""
-    effects = [(0.9, 0.0, 0.3), (0.1,)]
+    """Places that are left empty count: one relevant passage alone is a third of three."""
+    effects = [(0.9, 0.0, 0.3), (0.1,), (0.0,), ()]
     measured = distraction_measures(RANKINGS, effects, ks=(1, 3))
     assert {name: values.tolist() for name, values in measured.items()} == {
-        "HITS@1": [0.0, 0.0],
-        "Precision@1": [0.0, 0.0],
-        "MaxDE@1": [0.9, 0.1],
-        "MeanDE@1": [0.9, 0.1],
-        "Hard@1": [1.0, 0.0],
-        "HITS@3": [1.0, 0.0],
-        "Precision@3": [pytest.approx(1 / 3), 0.0],
-        "MaxDE@3": [0.9, 0.1],
-        "MeanDE@3": [pytest.approx(0.4), 0.1],
-        "Hard@3": [1.0, 0.0],
+        "HITS@1": [0.0, 0.0, 1.0, 0.0],
+        "Precision@1": [0.0, 0.0, 1.0, 0.0],
+        "MaxDE@1": [0.9, 0.1, 0.0, 0.0],
+        "MeanDE@1": [0.9, 0.1, 0.0, 0.0],
+        "Hard@1": [1.0, 0.0, 0.0, 0.0],
+        "HITS@3": [1.0, 0.0, 1.0, 0.0],
+        "Precision@3": [pytest.approx(1 / 3), 0.0, pytest.approx(1 / 3), 0.0],
+        "MaxDE@3": [0.9, 0.1, 0.0, 0.0],
+        "MeanDE@3": [pytest.approx(0.4), 0.1, 0.0, 0.0],
+        "Hard@3": [1.0, 0.0, 0.0, 0.0],
     }
-
-
-def test_places_that_are_left_empty_count() -> None:
-    """As in trec_eval one relevant passage alone is a third of three; no passage counts 0."""
-    alone = JudgedRanking(question="Who?", passages=("he",), relevant=(True,))
-    empty = JudgedRanking(question="Who?", passages=(), relevant=())
-    measured = distraction_measures([alone, empty], [(0.0,), ()], ks=[3])
-    assert measured["Precision@3"].tolist() == [pytest.approx(1 / 3), 0.0]
-    assert measured["HITS@3"].tolist() == [1.0, 0.0]
-    assert measured["MaxDE@3"].tolist() == [0.0, 0.0]
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
@@ -59,13 +51,13 @@ def test_what_cannot_be_measured_is_refused() -> None:
     with pytest.raises(ValueError, match="blank"):
         JudgedRanking(question=" ", passages=(), relevant=())
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
-        distraction_measures(RANKINGS, [(0, 0, 0), (0,)], ks=[0])
+        distraction_measures(RANKINGS[:1], [(0, 0, 0)], ks=[0])
     with pytest.raises(ValueError, match="shorter"):
         distraction_measures(RANKINGS, [(0, 0, 0)], ks=[1])
     with pytest.raises(
         ValueError,
         match="one value for each passage, got 2 for the 3 passages of question 'How many",
     ):
-        distraction_measures(RANKINGS, [(0, 0), (0,)], ks=[1])
+        distraction_measures(RANKINGS[:1], [(0, 0)], ks=[1])
     with pytest.raises(ValueError, match="no rankings"):
         distraction_measures([], [], ks=[1])
