@@ -25,7 +25,7 @@ from shared_core.comparison import (
     to_html,
     to_markdown,
 )
-from shared_core.errors import ProfileNotFoundError
+from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.placement import (
     PLACEMENTS,
     Sequential,
@@ -79,6 +79,7 @@ def test_the_gain_that_was_planted_is_found(biased: HuggingFaceModel) -> None:
     retrieval = planted.settings[0].retrieval
     assert [retrieval[name].mean for name in ("hit@1", "hit@5", "MRR")] == [0.5, 1, 0.75]
     assert planted.settings[0].gold_ranks == (0, 1) * 40
+    assert planted.settings[0].flips.again.mean == 0  # which a local model need not be asked
     assert planted.settings[0].hit_rates == (0.5, 0.5, 0, 0, 0)
     assert CAUS(hit_rates=planted.settings[0].hit_rates).hit_rates == (0.5, 0.5, 0, 0, 0)
 
@@ -152,6 +153,9 @@ def test_a_first_round_that_cannot_be_made_costs_its_question_alone(
     given, sparse = (each.failures for each in comparison.run(biased, blank).settings)
     assert [(each.question, each.strategy) for each in given] == [(2, "two_round")]
     assert (sparse[0].question, sparse[0].reason) == (0, "the pipeline found no passage")
+    strict = replace(comparison, pipelines=("sparse",), strategies=("inverse",), max_failed=0)
+    with pytest.raises(GenerationError, match=r"1 of 10 questions has failed \(sparse, k=3\)"):
+        strict.run(never_right, blank)
 
 
 def test_every_strategy_is_asked_what_it_says() -> None:

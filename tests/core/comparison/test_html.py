@@ -118,19 +118,14 @@ def test_the_plots_say_what_the_figures_are() -> None:
 def test_a_gain_that_is_shown_is_filled_and_others_are_not() -> None:
     """As the verdict counts it: corrected, and with an interval on one side of 0."""
     result = ordinary()
-    level = 1 - result.confidence
-    shown_gains = [
-        (gain.difference > 0, gain.adjusted <= level)
+    expected = [
+        gain.shown(1 - result.confidence)
         for setting in result.settings
         for strategy in setting.strategies
         for baseline, gain in strategy.against.items()
         if baseline == "sequential"
     ]
     kinds = [tag.attributes["class"] for tag in Page(to_html(result)).named("g")]
-    expected = [
-        "open" if not is_shown else "better" if is_gain else "worse"
-        for is_gain, is_shown in shown_gains
-    ]
     assert kinds[: len(expected)] == expected
     assert {"open", "better"} <= {*expected}
     assert {*kinds[len(expected) :]} == {"plain"}  # means are not compared
