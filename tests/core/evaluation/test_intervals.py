@@ -133,6 +133,14 @@ def test_the_interval_is_of_the_seed() -> None:
     assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
 
 
+def test_an_interval_stays_what_it_was() -> None:
+    """Of ten questions; any change of the method changes it."""
+    rows = np.random.default_rng(7).random((10, 1))
+    assert bootstrap_interval(rows, first) == pytest.approx((0.36054, 0.75754), abs=1e-5)
+    difference = paired_difference_interval(rows[:, 0], 1 - rows[:, 0])
+    assert difference == pytest.approx((-0.26113, 0.47632), abs=1e-5)
+
+
 @given(
     rows=st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=2, max_size=20),
     confidence=st.floats(0.5, 0.99),
