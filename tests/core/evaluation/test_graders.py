@@ -101,6 +101,7 @@ def test_a_reference_that_normalises_to_nothing_is_refused(reference: str) -> No
         ("2", "lr=2e-5", 0),
         ("2e-5", "lr=2e-5", 1),
         ("3", "version v3", 0),
+        ("v3", "version v3.5", 0),
         ("(1, 2)", "returns (1, 2)3", 1),
         ("torch.add", "应该用torch.addmm函数", 0),
     ],
