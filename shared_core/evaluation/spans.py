@@ -141,5 +141,5 @@ def _covered(spans: Sequence[Extent], answer: Extent) -> float:
         if span.document == answer.document and span.end > reached:
             end = min(span.end, answer.end)
             covered += max(0, end - max(span.start, reached))
-            reached = max(reached, end)
+            reached = end
     return covered / (answer.end - answer.start)
