@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from typing import Self
+from itertools import count, islice
+from typing import Self, cast
 
 from shared_core.checking import check_counts_of
 from shared_core.errors import GenerationError, PosragError
@@ -18,7 +18,7 @@ from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.journal import Journal, NotKeptError
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Failed, Request, Response, checked
-from shared_core.generation.threads import Post, run_in_threads
+from shared_core.generation.threads import Post, pause, run_in_threads
 
 __all__ = ["ModelClient", "Request", "Response"]
 
@@ -96,10 +96,6 @@ class ModelClient:
             attempts=attempts,
         )
 
-    def known(self, requests: Sequence[Request]) -> int:
-        """Return how many of the different requests are answered in the journal."""
-        return len(self.kept(requests))
-
     def kept(self, requests: Sequence[Request]) -> dict[Request, Response]:
         """Return the answers that are in the journal."""
         if self.journal is None:
@@ -151,9 +147,8 @@ class ModelClient:
             answers itself, else of the journal if there is one. The calls under way have seconds
             to end.
         """
-        run = _Run(self, requests, part_of, on_answer, on_wait, None)
-        run.ask_all()
-        return [run.answers[request] for request in requests]
+        found = _Run(self, requests, part_of, on_answer, on_wait, None).ask_all()
+        return cast("list[Response]", found)  # a failure would have been raised
 
     def answers_or_failures(
         self,
@@ -187,22 +182,7 @@ class ModelClient:
         NotKeptError, KeyboardInterrupt
             As `answers`.
         """
-        run = _Run(self, requests, part_of, on_answer, on_wait, on_failure)
-        run.ask_all()
-        return [run.failures.get(request) or run.answers[request] for request in requests]
-
-    def what_is_kept(self, requests: Sequence[Request]) -> str:
-        """Say how many of the different requests of a job are answered in the journal, and where.
-
-        It is what errors and interrupts end with.
-        """
-        if self.journal is None:
-            return "no answer is kept, because there is no journal"
-        if self.journal.forgets:
-            return f"no new answer is kept; those from before still are, in {self.journal.path}"
-        kept, all_of_them = self.known(requests), len({*requests})
-        text = f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}"
-        return f"{text}: run again to go on from there" if kept else text
+        return _Run(self, requests, part_of, on_answer, on_wait, on_failure).ask_all()
 
 
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
@@ -231,15 +211,14 @@ class _Run:
     on_wait: Callable[[str], None] | None
     on_failure: Callable[[Request, Failed], None] | None
     wanted: Counter[Request] = field(default_factory=Counter)
-    answers: dict[Request, Response] = field(default_factory=dict)
-    failures: dict[Request, Failed] = field(default_factory=dict)
+    found: dict[Request, Response | Failed] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def ask_all(self) -> None:
+    def ask_all(self) -> list[Response | Failed]:
         client = self.client
         self.wanted.update(self.requests)
         self._take(client.kept(self.requests))
-        missing = [request for request in self.wanted if request not in self.answers]
+        missing = [request for request in self.wanted if request not in self.found]
         starts = range(0, len(missing), client.batch_size)
         batches = [missing[start : start + client.batch_size] for start in starts]
         try:
@@ -247,25 +226,35 @@ class _Run:
         except KeyboardInterrupt as interrupt:
             if interrupt.args or client.journal is None:
                 raise
-            raise KeyboardInterrupt(client.what_is_kept(self._whole())) from None
+            raise KeyboardInterrupt(self._what_is_kept()) from None
         except NotKeptError as failure:
-            raise NotKeptError(f"{failure}; {client.what_is_kept(self._whole())}") from failure
+            raise NotKeptError(f"{failure}; {self._what_is_kept()}") from failure
         except GenerationError as failure:
             if failure.bare != str(failure):  # the model keeps its answers itself, and has said so
                 raise
-            text = f"{failure}; {client.what_is_kept(self._whole())}"
+            text = f"{failure}; {self._what_is_kept()}"
             raise GenerationError(text, bare=failure.bare) from failure.__cause__
+        return [self.found[request] for request in self.requests]
 
     def _whole(self) -> Sequence[Request]:
         return self.requests if self.part_of is None else self.part_of()
 
+    def _what_is_kept(self) -> str:
+        """Say how many of the requests of the whole job are answered in the journal, and where."""
+        journal, whole = self.client.journal, self._whole()
+        if journal is None:
+            return "no answer is kept, because there is no journal"
+        if journal.forgets:
+            return f"no new answer is kept; those from before still are, in {journal.path}"
+        kept = len(self.client.kept(whole))
+        text = f"{kept:,} of {len({*whole}):,} answers are kept in {journal.path}"
+        return f"{text}: run again to go on from there" if kept else text
+
     def _take(self, found: Mapping[Request, Response | Failed]) -> None:
         """Count what has come in, and report it; in the calling thread."""
+        self.found.update(found)
         for request, answer in found.items():
-            if not isinstance(answer, Failed):
-                self.answers[request] = answer
-            elif self.on_failure is not None:
-                self.failures[request] = answer
+            if isinstance(answer, Failed) and self.on_failure is not None:
                 self.on_failure(request, answer)
         count = sum(self.wanted[request] for request in found)
         if count and self.on_answer is not None:
@@ -277,14 +266,12 @@ class _Run:
         After a call for several requests that failed, each is sent by itself: a model answers them
         one after another, say, so that some have been paid for; none is paid for a third time.
         """
-        batch = [request for request in asked if request not in self.answers]
+        batch = [request for request in asked if request not in self.found]
         if self.stop.is_set() or not batch:
             return
-        before = len(self.answers)
+        before = len(self.found)
         try:
             found = self._ask(batch, post, tried)
-        except retry.WaitEndedError:
-            return
         except GenerationError as error:
             passes = retry.is_transient(error)
             collecting = self.on_failure is not None and not retry.is_refusal(error)
@@ -292,22 +279,22 @@ class _Run:
                 for request in batch:
                     self._batch([request], post, tried=1)
                 return
-            unclear = passes and len(self.answers) == before
+            unclear = passes and len(self.found) == before
             if not collecting or (unclear and self._is_down(batch[0], post)):
                 raise
             found = {batch[0]: Failed(error)}
         self._keep(found, post)
-        for answer in found.values():
-            if isinstance(answer, Failed) and self.on_failure is None:
-                raise answer.error
 
     def _keep(self, found: Mapping[Request, Response | Failed], post: Post) -> None:
         client = self.client
+        answers = {key: each for key, each in found.items() if not isinstance(each, Failed)}
         if client.journal is not None:
-            for request, answer in found.items():
-                if not isinstance(answer, Failed):
-                    client.journal.add(client.fingerprint, request, answer, client.repetition)
-        post(partial(self._take, found))
+            for request, answer in answers.items():
+                client.journal.add(client.fingerprint, request, answer, client.repetition)
+        post(partial(self._take, answers if self.on_failure is None else found))
+        for each in found.values():
+            if isinstance(each, Failed) and self.on_failure is None:
+                raise each.error
 
     def _is_down(self, failed: Request, post: Post) -> bool:
         """Whether a request has failed because none would succeed, whatever is asked.
@@ -315,55 +302,55 @@ class _Run:
         Others tell: one that is to be asked anyway; and if that fails as well, or there is none,
         one that was answered before.
         """
-        done = {failed, *self.answers, *self.failures}
-        to_ask = [request for request in self.wanted if request not in done]
-        kept = self.client.known
-        known = (each for each in self._whole() if each in self.answers or kept([each]))
+        to_ask = [each for each in self.wanted if each != failed and each not in self.found]
+        known = (each for each in self._whole() if self._is_answered(each))
         return not any(self._passes(each, post) for each in (*to_ask[-1:], *islice(known, 1)))
+
+    def _is_answered(self, request: Request) -> bool:
+        if request not in self.found:
+            return bool(self.client.kept([request]))
+        return not isinstance(self.found[request], Failed)
 
     def _passes(self, request: Request, post: Post) -> bool:
         """Whether a request does not fail for a passing reason now; a new answer is kept."""
         try:
             found = self._ask([request], post, self.client.attempts - 1)
-        except retry.WaitEndedError:
-            return False
         except GenerationError as error:
             return not (retry.is_refusal(error) or retry.is_transient(error))
-        answered = request in self.answers or self.client.known([request])
-        if not answered and not isinstance(found[request], Failed):
+        if not self._is_answered(request):
             self._keep(found, post)
-        return True
+        return bool(found)
 
     def _ask(
         self, batch: Sequence[Request], post: Post, tried: int
     ) -> dict[Request, Response | Failed]:
         """Return the responses to a batch, where they are not valid what is wrong with them.
 
-        A request that is alone is sent as often as it may be, several together once.
+        A request that is alone is sent as often as it may be, several together once. Nothing is
+        returned if the run is stopped during a wait.
         """
-        client, calls = self.client, tried
-
-        def call() -> Sequence[Response]:
-            nonlocal calls
-            calls += 1
-            return client.call(batch)
-
-        def tell(message: str) -> None:
-            if self.on_wait is not None:
-                post(partial(self.on_wait, message))
-
-        waits = retry.Waits(
-            attempts=client.attempts,
-            sleep=partial(retry.pause, stop=self.stop),
-            on_wait=tell,
-            chance=random.Random(str(batch[0])),
-        )
-        try:
-            returned = retry.call(call, waits, tried, again=len(batch) == 1)
-        except (retry.WaitEndedError, PosragError):
-            raise
-        except Exception as error:
-            after = f" after {calls} attempts" if calls > 1 else ""
-            text = f"model {client.name!r} failed{after}: {retry.explain(error)}"
-            raise GenerationError(text) from error
+        client, chance = self.client, random.Random(str(batch[0]))
+        for attempt in count(tried + 1):
+            try:
+                returned = client.call(batch)
+                break
+            except Exception as error:
+                if attempt < client.attempts and retry.is_transient(error):
+                    if not self._wait(error, attempt + 1, chance, post):
+                        return {}
+                    if len(batch) == 1:
+                        continue
+                if isinstance(error, PosragError):
+                    raise
+                after = f" after {attempt} attempts" if attempt > 1 else ""
+                text = f"model {client.name!r} failed{after}: {retry.explain(error)}"
+                raise GenerationError(text) from error
         return checked(client.name, batch, returned)
+
+    def _wait(self, error: Exception, attempt: int, chance: random.Random, post: Post) -> bool:
+        """Wait before an attempt; return False if the run is stopped meanwhile."""
+        seconds = retry.seconds_before(attempt, error, chance)
+        if self.on_wait is not None:
+            waiting = f"waiting {seconds:.0f} s before attempt {attempt} of {self.client.attempts}"
+            post(partial(self.on_wait, f"{retry.describe(error)}; {waiting}"))
+        return pause(seconds, self.stop)

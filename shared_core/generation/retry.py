@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import math
 import random
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
-from shared_core.generation.threads import POLL
 from shared_core.wording import shortened
-
-T = TypeVar("T")
 
 FIRST_WAIT = 2.0
 """Upper bound of the first wait in seconds; each further one is twice the one before."""
@@ -51,10 +45,6 @@ _TIMEOUTS = {"APITimeoutError", "TimeoutException", "Timeout", "ReadTimeout", "R
 # certificate that is not valid.
 _HOPELESS_NAMES = {"UnsupportedProtocol", "LocalProtocolError", "SSLCertVerificationError"}
 _HOPELESS_CODE = "insufficient_quota"  # openai; comes with the status of a rate limit
-
-
-class WaitEndedError(Exception):
-    """A wait was cancelled; the call is not made again."""
 
 
 def is_transient(error: BaseException) -> bool:
@@ -94,72 +84,15 @@ def retry_after(error: BaseException) -> float | None:
     return None
 
 
-def pause(seconds: float, *, stop: threading.Event) -> None:
-    """Sleep, but no longer than until `stop` is set.
+def seconds_before(attempt: int, error: BaseException, chance: random.Random) -> float:
+    """Return how long to wait before the given attempt, from 2, after a failure.
 
-    Raises
-    ------
-    WaitEndedError
-        If `stop` is set.
+    The n-th wait is drawn from [0, min(60, 2 ** n)] seconds (exponential backoff with full jitter),
+    but is no shorter than the server asked for (`retry_after`). Calls at once need different
+    seeds of `chance`, or they collide again.
     """
-    end = time.monotonic() + seconds
-    while not stop.wait(min(POLL, max(0.0, end - time.monotonic()))):
-        if time.monotonic() >= end:
-            return
-    raise WaitEndedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class Waits:
-    """How often a call is made, and how long it is waited for before the next time.
-
-    Attributes
-    ----------
-    attempts
-        Most calls, >= 1.
-    sleep
-        Waits for the given number of seconds. If it raises, no further call is made; see `pause`.
-    on_wait
-        Called before each wait with what happened and how long the wait is.
-    chance
-        Draws the waits. Calls at once need different seeds, or they collide again.
-    """
-
-    attempts: int
-    sleep: Callable[[float], object]
-    on_wait: Callable[[str], None]
-    chance: random.Random
-
-    def wait(self, error: Exception, attempt: int) -> None:
-        """Wait before the given attempt, from 2, after a failure.
-
-        The n-th wait is drawn from [0, min(60, 2 ** n)] seconds (exponential backoff with full
-        jitter), but is no shorter than the server asked for (`retry_after`).
-        """
-        longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 2, 10))
-        seconds = max(self.chance.uniform(0, longest), retry_after(error) or 0.0)
-        waiting = f"waiting {seconds:.0f} s before attempt {attempt} of {self.attempts}"
-        self.on_wait(f"{describe(error)}; {waiting}")
-        self.sleep(seconds)
-
-
-def call(function: Callable[[], T], waits: Waits, tried: int = 0, *, again: bool = True) -> T:
-    """Call `function`, and again if it fails for a transient reason (`is_transient`).
-
-    It is called once at least; `tried` is how many attempts have been made before. What it raises
-    for another reason, or at its last attempt, is raised unchanged; without `again`, whatever it
-    raises is, after the wait.
-    """
-    for attempt in range(tried + 2, waits.attempts + 1):
-        try:
-            return function()
-        except Exception as error:
-            if not is_transient(error):
-                raise
-            waits.wait(error, attempt)
-            if not again:
-                raise
-    return function()
+    longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 2, 10))
+    return max(chance.uniform(0, longest), retry_after(error) or 0.0)
 
 
 def describe(error: BaseException) -> str:

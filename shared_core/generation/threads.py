@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Post: TypeAlias = Callable[[Callable[[], object]], None]
+Post: TypeAlias = Callable[[Callable[[], object]], object]
 """Has a function without arguments called in the calling thread."""
 
 GRACE = 3.0
@@ -52,7 +52,7 @@ def run_in_threads(
     """
     if min(threads, len(items)) <= 1:
         for item in items:
-            work(item, _at_once)
+            work(item, lambda report: report())
         return
     todo = iter(items)
     posts: SimpleQueue[Callable[[], object]] = SimpleQueue()
@@ -81,7 +81,11 @@ def run_in_threads(
         for thread in pool:
             thread.start()
         while len(outcomes) < len(pool):
-            _call_next(posts)
+            try:
+                report = posts.get(timeout=POLL)
+            except Empty:
+                continue
+            report()
     except BaseException:
         stop.set()
         _wait_a_little(pool)
@@ -91,16 +95,13 @@ def run_in_threads(
             raise failure
 
 
-def _at_once(report: Callable[[], object]) -> None:
-    report()
-
-
-def _call_next(posts: SimpleQueue[Callable[[], object]]) -> None:
-    try:
-        report = posts.get(timeout=POLL)
-    except Empty:
-        return
-    report()
+def pause(seconds: float, stop: threading.Event) -> bool:
+    """Sleep, but no longer than until `stop` is set; return whether it is not."""
+    end = time.monotonic() + seconds
+    while not stop.wait(min(POLL, max(0.0, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            return True
+    return False
 
 
 def _wait_a_little(pool: Sequence[threading.Thread]) -> None:

@@ -96,8 +96,8 @@ def _cost(name: str, client: ModelClient, requests: Sequence[Request]) -> str:
     different = {prompt for (prompt,) in requests}
     return (
         f"{name}: {len(different):,} different prompts, about "
-        f"{sum(map(estimate_tokens, different)):,} tokens, of which {client.known(requests):,} are "
-        "answered already"
+        f"{sum(map(estimate_tokens, different)):,} tokens, of which "
+        f"{len(client.kept(requests)):,} are answered already"
     )
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -21,7 +22,7 @@ import pytest
 
 from shared_core import PosragError
 from shared_core.errors import GenerationError, MissingExtraError
-from shared_core.generation import retry, threads
+from shared_core.generation import ask, threads
 from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.journal import Journal, NotKeptError
 from shared_core.generation.responses import Failed
@@ -70,7 +71,12 @@ def journal(tmp_path: Path) -> Journal:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are kept here instead of being slept."""
     seconds: list[float] = []
-    monkeypatch.setattr(retry, "pause", lambda wait, stop: seconds.append(wait))
+
+    def pause(wait: float, stop: threading.Event) -> bool:
+        seconds.append(wait)
+        return True
+
+    monkeypatch.setattr(ask, "pause", pause)
     return seconds
 
 
@@ -110,12 +116,9 @@ def test_what_the_journal_holds_is_not_asked_again(journal: Journal, concurrency
     first, second, other = Model(), Model(), Model()
     client_of(first, journal).answers(PROMPTS[:4])
     counts: list[int] = []
-    client = ModelClient(
-        name="m", call=second, journal=Journal(journal.path), batch_size=3, concurrency=concurrency
-    )
-    assert client.known([*PROMPTS, *PROMPTS]) == 4
+    client = client_of(second, Journal(journal.path), batch_size=3, concurrency=concurrency)
+    assert client.kept([*PROMPTS, *PROMPTS]).keys() == {*PROMPTS[:4]}
     assert client.answers(PROMPTS, on_answer=counts.append) == capitals(PROMPTS)
-    assert client.known(PROMPTS) == 10
     assert sorted(second.asked) == PROMPTS[4:]
     assert counts == [4, 3, 3]
     assert client.answers(PROMPTS) == capitals(PROMPTS)
@@ -169,30 +172,43 @@ def test_calls_are_made_in_the_context_of_the_caller() -> None:
     tenant.reset(token)
 
 
+class Overloaded(Exception):
+    """What the client of a busy server raises."""
+
+    status_code = 529
+    headers = {"retry-after": "120"}  # noqa: RUF012
+
+
 def test_waits_are_told_in_the_calling_thread(waits: list[float]) -> None:
-    """With what happened, whichever thread waits."""
+    """With what happened, whichever thread waits; for as long as the server asks at least."""
     failed, told = set[Request](), list[tuple[int, str]]()
 
     def call(requests: Sequence[Request]) -> list[Response]:
         if requests[0] not in failed:
             failed.add(requests[0])
-            raise TimeoutError("slow")
+            raise Overloaded if requests[0] == PROMPTS[0] else TimeoutError("slow")
         return ["x"]
 
-    client_of(call, concurrency=2).answers(
+    client_of(call, concurrency=2, attempts=3).answers(
         PROMPTS, on_wait=lambda message: told.append((threading.get_ident(), message))
     )
-    assert len(told) == len(waits) == 10
+    assert len(told) == len(waits) == len({*waits}) == 10, "calls must not come back at once"
     assert {thread for thread, _ in told} == {threading.get_ident()}
-    assert all(message.startswith("TimeoutError: slow; waiting ") for _, message in told)
-    assert len({*waits}) == 10, "calls that failed at once must not come back at once"
+    messages = [message for _, message in told]
+    assert "Overloaded; waiting 120 s before attempt 2 of 3" in messages
+    assert sum(each.startswith("TimeoutError: slow; waiting ") for each in messages) == 9
+
+
+def test_a_wait_that_nobody_calls_off_lasts() -> None:
+    begin = time.monotonic()
+    assert threads.pause(0.25, stop=threading.Event())
+    assert time.monotonic() - begin >= 0.25
 
 
 @pytest.mark.parametrize("option", ["batch_size", "concurrency", "attempts", "repetition"])
-@pytest.mark.parametrize("value", [0, True])
-def test_options_that_count_nothing_are_refused(option: str, value: object) -> None:
-    with pytest.raises(ValueError, match=rf"{option} must be an integer >= 1, got {value}"):
-        client_of(Model(), **{option: value})  # type: ignore[arg-type]
+def test_options_that_count_nothing_are_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=rf"{option} must be an integer >= 1, got 0"):
+        client_of(Model(), **{option: 0})
 
 
 @pytest.mark.parametrize(
@@ -237,25 +253,17 @@ def test_an_answer_that_is_no_text_is_an_error(response: Any, shown: str, journa
     assert calls == [3, 3]
 
 
-@pytest.mark.parametrize(
-    "scores",
-    [(-1.0, 0), [1e-7], np.float32([-0.5, -1])],
-)
+@pytest.mark.parametrize("scores", [(-1.0, 0), [1e-7], np.float32([-0.5, -1])])
 def test_scores_are_log_probabilities(scores: Any, journal: Journal) -> None:
     """They are kept as floats, whatever holds them, and come back equal."""
     requests: list[Request] = [("p", "c")]
-    client = client_of(lambda _: [scores], journal)
-    (answer,) = client.answers(requests)
-    assert isinstance(answer, list)
-    assert {type(score) for score in answer} == {float}
+    (answer,) = client_of(lambda _: [scores], journal).answers(requests)
+    assert {*map(type, answer)} == {float}
     assert answer == [float(score) for score in scores]
     assert client_of(Model(), Journal(journal.path)).answers(requests) == [answer]
 
 
-@pytest.mark.parametrize(
-    "scores",
-    ["x", None, [], [2e-6], [math.nan], [-math.inf], -1.0],
-)
+@pytest.mark.parametrize("scores", ["x", None, [], [2e-6], [math.nan], [-math.inf], -1.0])
 def test_other_scores_are_an_error(scores: Any) -> None:
     """Probabilities instead of their logarithms above all."""
     with pytest.raises(GenerationError, match=r"model 'm' returned .*log-probability.*'p'"):
@@ -365,10 +373,6 @@ def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:
         assert failed.wait(60)
         threading.Event().wait(0.1)
         return ["late"]
-
-    class Overloaded(Exception):
-        status_code = 529
-        headers = {"retry-after": "120"}  # noqa: RUF012
 
     requests: list[Request] = [("fails",), ("waits",), ("late",), ("never",), ("nor this",)]
     client = client_of(call, journal, concurrency=3)
