@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
 from shared_core.arrays import Scores
+from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.graders import Grader, grade
 from shared_core.generation.ask import ModelClient, Request, Response
+from shared_core.generation.failures import check_failed
+from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
+from shared_core.generation.responses import Failed
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, ANSWER, PromptTemplate
 from shared_core.sensitivity.distraction import effect_of
 from shared_core.sensitivity.questions import ProbeQuestion
@@ -103,29 +107,83 @@ def _with_hard_distractor(question: ProbeQuestion, slot: int, k: int) -> list[st
     return question.passages(slot, k, gold=question.hard_distractor)
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class Rotation:
-    """One model, one measure: every question with its passage in every slot.
+    """One model, one measure: every question with its passage in every slot; and what came of it.
 
-    Turns questions into requests, and responses into values by question and slot.
+    Attributes
+    ----------
+    model, measure, client
+        What is asked, what for, and through what.
+    questions
+        All that may be asked.
+    slots, k
+        Slots that a passage takes, of how many.
+    max_failed
+        Share of the questions that the model may fail on, in [0, 1).
+    values
+        Those of the questions that were answered so far, shape (n, len(slots)).
+    reasons
+        Number of a question that the model failed on -> why.
+    empty
+        How many answers to the others are empty.
     """
 
     model: Generator
     measure: Measure
     client: ModelClient
+    questions: Sequence[ProbeQuestion]
     slots: tuple[int, ...]
     k: int
+    max_failed: float
+    reasons: dict[int, str] = field(default_factory=dict, init=False)
+    empty: int = field(default=0, init=False)
 
-    def requests(self, questions: Sequence[ProbeQuestion]) -> list[Request]:
-        """Return the requests, question by question and within it slot by slot."""
+    def __post_init__(self) -> None:
+        self.values: Scores = np.empty((0, len(self.slots)))
+
+    def requests(self, start: int = 0, end: int | None = None) -> list[Request]:
+        """Return those of the questions [start, end), one by one and within each slot by slot."""
         return [
             self.measure.request(question, slot, self.k)
-            for question in questions
+            for question in self.questions[start:end]
             for slot in self.slots
         ]
 
-    def values(self, questions: Sequence[ProbeQuestion], responses: Sequence[Response]) -> Scores:
-        """Return the values, shape (len(questions), len(slots))."""
-        asked = [question for question in questions for _ in self.slots]
-        values = [*map(self.measure.value, asked, responses)]
-        return np.array(values, np.float64).reshape(-1, len(self.slots))
+    def check_prompts(self) -> None:
+        """Refuse prompts that a local model cannot read, by their question."""
+        if not isinstance(self.model, HuggingFaceModel):
+            return
+        for at, question in enumerate(self.questions):
+            prompts, *continuations = zip(*self.requests(at, at + 1), strict=True)
+            try:
+                self.model.check_prompts(prompts, *continuations)
+            except ValueError as error:
+                raise ValueError(f"question {question.question!r}: {error}") from error
+
+    def ask(
+        self,
+        start: int,
+        end: int,
+        *,
+        on_answer: Callable[[int], None] | None,
+        on_wait: Callable[[str], None] | None,
+    ) -> None:
+        """Ask the questions [start, end)."""
+        requests, width = self.requests(start, end), len(self.slots)
+        number_of = {each: start + at // width for at, each in enumerate(requests)}
+
+        def note(request: Request, failed: Failed) -> None:
+            self.reasons.setdefault(number_of[request], failed.reason)
+            where = f"model {self.client.name!r}"
+            check_failed([*self.reasons.values()], len(self.questions), self.max_failed, where)
+
+        found = self.client.answers_or_failures(
+            requests, on_failure=note, part_of=self.requests, on_answer=on_answer, on_wait=on_wait
+        )
+        rows = (found[at : at + width] for at in range(0, len(found), width))
+        kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
+        for at, row in kept.items():
+            values = [self.measure.value(self.questions[start + at], each) for each in row]
+            self.values = np.vstack([self.values, values])
+            self.empty += sum(isinstance(each, str) and not each.strip() for each in row)

@@ -11,20 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.paired_differences import complete_cases
-from shared_core.generation.ask import ModelClient, Request, Response
-from shared_core.generation.failures import MAX_FAILED, check_failed, check_max_failed
+from shared_core.generation.ask import ModelClient
+from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
-from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
 from shared_core.sensitivity.position_sensitivity import (
@@ -166,19 +163,19 @@ class Probe:
         ValueError
             If a question cannot be asked, or ``max_calls`` does not suffice for one.
         """
-        rotation, asked = self._prepared(model, questions, journal)
-        requests = [*dict.fromkeys(rotation.requests(asked))]
+        rotation = self._prepared(model, questions, journal)
+        requests = [*dict.fromkeys(rotation.requests())]
         kept = rotation.client.kept(requests)
         new = [request[0] for request in requests if request not in kept]
         counter = getattr(rotation.model, "count_tokens", None)
         return ProbePlan(
-            questions=len(asked),
+            questions=len(rotation.questions),
             slots=len(rotation.slots),
             kept=len(kept),
             calls=len(new),
             prompt_tokens=sum(map(counter or estimate_tokens, new)),
             estimated=counter is None,
-            left_out=len(questions) - len(asked),
+            left_out=len(questions) - len(rotation.questions),
         )
 
     def forget(
@@ -188,8 +185,8 @@ class Probe:
 
         What it holds is given up when the first new answer is there.
         """
-        rotation, asked = self._prepared(model, questions, journal)
-        rotation.client.forget(rotation.requests(asked))
+        rotation = self._prepared(model, questions, journal)
+        rotation.client.forget(rotation.requests())
 
     def run(
         self,
@@ -225,17 +222,17 @@ class Probe:
             If the model fails on more than ``max_failed`` of the questions, or would fail whatever
             it is asked.
         """
-        rotation, asked = self._prepared(model, questions, journal)
-        _check_prompts(rotation, asked)
+        rotation = self._prepared(model, questions, journal)
+        rotation.check_prompts()
+        total = len(rotation.questions)
         # The distracting effect decides no gate, so there is nothing to stop for.
         looks = 1 if rotation.measure.name == "distraction" else self.looks
-        analyses = InterimAnalyses(total=len(asked), count=looks, confidence=self.confidence)
-        answers = _Answers(rotation, asked, self.max_failed)
+        analyses = InterimAnalyses(total=total, count=looks, confidence=self.confidence)
         stopped = None
         for start, end in pairwise((0, *analyses.at)):
-            answers.ask(start, end, on_answer=on_answer, on_wait=on_wait)
+            rotation.ask(start, end, on_answer=on_answer, on_wait=on_wait)
             stopped = stop_reason(
-                answers.values,
+                rotation.values,
                 asked=end,
                 slots=rotation.slots,
                 k=self.k,
@@ -244,15 +241,15 @@ class Probe:
             )
             if stopped is not None:
                 break
-        if stopped is None and len(asked) < len(questions):
-            counts = f"{len(asked)} of {len(questions)} questions"
+        if stopped is None and total < len(questions):
+            counts = f"{total} of {len(questions)} questions"
             stopped = f"max_calls={self.max_calls} suffices for {counts}"
-        return self._profile(rotation, answers, analyses.confidence_at, stopped)
+        return self._profile(rotation, analyses.confidence_at, stopped)
 
     def _prepared(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
-    ) -> tuple[Rotation, Sequence[ProbeQuestion]]:
-        """Return what asks the model, and the questions that `max_calls` suffices for."""
+    ) -> Rotation:
+        """Return what asks the model the questions that `max_calls` suffices for."""
         grader = resolve_grader(self.grader)
         check_questions(questions, self.k)
         if grader in GRADERS.values():  # any other may be expensive, or a language model
@@ -274,13 +271,18 @@ class Probe:
                 f"max_calls={self.max_calls} does not suffice for one question, "
                 f"which takes {width} calls"
             )
-        rotation = Rotation(generator, measure, client, self._slots, self.k)
-        return rotation, questions[:affordable]
+        return Rotation(
+            model=generator,
+            measure=measure,
+            client=client,
+            questions=questions[:affordable],
+            slots=self._slots,
+            k=self.k,
+            max_failed=self.max_failed,
+        )
 
-    def _profile(
-        self, rotation: Rotation, answers: _Answers, level: float, stopped: str | None
-    ) -> PositionProfile:
-        values, k, seed = answers.values, self.k, self.seed
+    def _profile(self, rotation: Rotation, level: float, stopped: str | None) -> PositionProfile:
+        values, k, seed = rotation.values, self.k, self.seed
         means = tuple(values.mean(axis=0).tolist())
         measure = rotation.measure.name
         distraction = measure == "distraction"
@@ -301,9 +303,9 @@ class Probe:
             measure=measure,
             grader=grader_name(self.grader) if measure == "accuracy" else None,
             stopped=stopped,
-            failures=dict(Counter(answers.reasons.values())),
-            empty=answers.empty,
-            tokens=_mean_tokens(answers.questions, self.k),
+            failures=dict(Counter(rotation.reasons.values())),
+            empty=rotation.empty,
+            tokens=_mean_tokens(rotation.questions, k),
             window=rotation.model.window if isinstance(rotation.model, HuggingFaceModel) else None,
             **provenance(
                 k=k,
@@ -315,76 +317,10 @@ class Probe:
         )
 
 
-@dataclass
-class _Answers:
-    """Asks questions, some at a time, and keeps what came of it.
-
-    Attributes
-    ----------
-    rotation, questions
-        Makes the requests; all that may be asked.
-    max_failed
-        Share of the questions that the model may fail on, in [0, 1).
-    """
-
-    rotation: Rotation
-    questions: Sequence[ProbeQuestion]
-    max_failed: float
-
-    def __post_init__(self) -> None:
-        self.values: Scores = np.empty((0, len(self.rotation.slots)))
-        self.reasons: dict[int, str] = {}
-        self.empty = 0
-
-    def ask(
-        self,
-        start: int,
-        end: int,
-        *,
-        on_answer: Callable[[int], None] | None,
-        on_wait: Callable[[str], None] | None,
-    ) -> None:
-        """Ask the questions [start, end)."""
-        client, new = self.rotation.client, self.questions[start:end]
-        requests, width = self.rotation.requests(new), len(self.rotation.slots)
-        number_of = {each: start + at // width for at, each in enumerate(requests)}
-
-        def note(request: Request, failed: Failed) -> None:
-            self.reasons.setdefault(number_of[request], failed.reason)
-            reasons = [*self.reasons.values()]
-            check_failed(reasons, len(self.questions), self.max_failed, f"model {client.name!r}")
-
-        found = client.answers_or_failures(
-            requests,
-            on_failure=note,
-            part_of=lambda: self.rotation.requests(self.questions),
-            on_answer=on_answer,
-            on_wait=on_wait,
-        )
-        rows = (found[at : at + width] for at in range(0, len(found), width))
-        kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
-        responses = [each for row in kept.values() for each in row]
-        values = self.rotation.values([new[at] for at in kept], responses)
-        self.values = np.vstack([self.values, values])
-        self.empty += sum(isinstance(each, str) and not each.strip() for each in responses)
-
-
 def _mean_tokens(questions: Sequence[ProbeQuestion], k: int) -> float:
     """Return how many tokens the passages of a prompt have in the mean."""
     texts = [question.passages(0, k) for question in questions]
     return sum(estimate_tokens(text) for each in texts for text in each) / len(texts)
-
-
-def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> None:
-    """Refuse prompts that a local model cannot read, by their question, before it is asked."""
-    if not isinstance(rotation.model, HuggingFaceModel):
-        return
-    for question in questions:
-        prompts, *continuations = zip(*rotation.requests([question]), strict=True)
-        try:
-            rotation.model.check_prompts(prompts, *continuations)
-        except ValueError as error:
-            raise ValueError(f"question {question.question!r}: {error}") from error
 
 
 def stop_reason(

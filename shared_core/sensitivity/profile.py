@@ -196,10 +196,7 @@ class PositionProfile(Measurement):
         curve
             ``"accuracy"`` or ``"distraction"``.
         """
-        values, n = (
-            getattr(self, curve),
-            getattr(self, "distraction_n" if curve != "accuracy" else "n"),
-        )
+        values, n = getattr(self, curve), self.n if curve == "accuracy" else self.distraction_n
         if values is None or n is None or n < 2:
             return None
         own = "distraction" if self.accuracy is None else "accuracy"
