@@ -113,7 +113,6 @@ def test_a_curve_is_a_value() -> None:
         (lambda: relative_scores([], 2), "no readings"),
         (lambda: relative_scores([[1.0]], 0), "points .*got 0"),
         (lambda: relative_scores([[1.0], []], 2), "reading 1 has no att"),
-        (lambda: relative_scores([[0.0]], 2), "reading 0 has no attention"),
         (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
         (lambda: relative_scores([[[1.0]]], 2), r"must have shape \(n,\), got \(1, 1\)"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
@@ -121,7 +120,6 @@ def test_a_curve_is_a_value() -> None:
             lambda: PositionalCurve(model="m", scores=(1.0,), n=0),
             "n must be an integer >= 1, got 0",
         ),
-        (lambda: PositionalCurve(model="m", scores=(1.0,), n=1.5), "n must be .* got 1.5"),  # type: ignore[arg-type]
         (lambda: PositionalCurve(model="", scores=(1.0,), n=1), "model must be a name, got ''"),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, confidence=7),
@@ -135,10 +133,6 @@ def test_a_curve_is_a_value() -> None:
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, intervals={"end": (2.0, 1.0)}),
             r"intervals\['end'\] must be \(lower, upper\), got \(2\.0, 1\.0\)",
-        ),
-        (
-            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, intervals={"end": (1.0,)}),  # type: ignore[dict-item]
-            r"intervals\['end'\] must be \(lower, upper\), got \(1\.0,\)",
         ),
     ],
 )
@@ -216,10 +210,8 @@ def test_a_curve_that_is_not_there_is_named_with_the_way_out() -> None:
     ("text", "message"),
     [
         ("{", "c.json is not a positional curve"),
-        ("[]", "not a positional curve: it has no format 1"),
         ('{"format": 2}', "not a positional curve: it has no format 1"),
         ('{"format": 1, "model": "m"}', "not a positional curve: .*scores"),
-        ('{"format": 1, "model": "m", "scores": [1], "n": 1, "band": 3}', "not a positional curve"),
         ('{"format": 1, "model": "m", "scores": [1], "n": 1, "intervals": 3}', "c.json is not a"),
     ],
 )
