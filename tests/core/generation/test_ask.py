@@ -141,35 +141,29 @@ def test_each_batch_is_in_the_journal_before_it_is_reported(journal: Journal) ->
 
 
 def test_calls_are_made_at_once(journal: Journal) -> None:
-    """Four of them: a barrier opens for no less. All is told in the calling thread."""
-    barrier = threading.Barrier(4)
-    model, heard = Model(), set[int]()
+    """Four of them: a barrier opens for no less. All is told in the calling thread.
+
+    They are made in the context of the caller: a tracer or a request's user is found by it.
+    """
+    barrier, tenant = threading.Barrier(4), ContextVar("tenant", default="nobody")
+    model, heard, seen = Model(), set[int](), set[str]()
 
     def call(requests: Sequence[Request]) -> list[Response]:
         barrier.wait(60)
+        seen.add(tenant.get())
         return model(requests)
 
     client = client_of(call, journal, batch_size=2, concurrency=4)
     requests = [(f"{n}",) for n in range(16)]
+    token = tenant.set("acme")
     answers = client.answers(requests, on_answer=lambda _: heard.add(threading.get_ident()))
+    tenant.reset(token)
     assert answers == capitals(requests)
     assert len(model.threads) == 4
     assert threading.get_ident() not in model.threads
     assert heard == {threading.get_ident()}
+    assert seen == {"acme"}
     assert len(Journal(journal.path)) == 16
-
-
-def test_calls_are_made_in_the_context_of_the_caller() -> None:
-    """A tracer or a request's user is found by it; what a call sets there stays there."""
-    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
-
-    def answers(requests: Sequence[Request]) -> list[str]:
-        return [tenant.get() for _ in requests]
-
-    token = tenant.set("acme")
-    client = client_of(answers, concurrency=3)
-    assert client.answers([(str(n),) for n in range(6)]) == ["acme"] * 6
-    tenant.reset(token)
 
 
 class Overloaded(Exception):
@@ -270,38 +264,29 @@ def test_other_scores_are_an_error(scores: Any) -> None:
         client_of(lambda _: [scores]).answers([("p", "c")])
 
 
-class AnswersOnly:
-    name = "answers only"
+def test_a_model_is_asked_as_it_suits_it(waits: list[float]) -> None:
+    """One by one, unless it says otherwise; not for scores that it does not have.
 
-    def __init__(self) -> None:
-        self.batches: list[int] = []
+    The error names it, with the way out; it would never come to have them, so that nobody waits.
+    """
+    batches: list[int] = []
 
-    def generate(self, prompts: Sequence[str]) -> list[str]:
-        self.batches.append(len(prompts))
-        return [*prompts]
+    class AnswersOnly:
+        name = "answers only"
 
+        def generate(self, prompts: Sequence[str]) -> list[str]:
+            batches.append(len(prompts))
+            return [*prompts]
 
-def test_a_model_that_gives_answers_only_is_not_asked_for_scores(waits: list[float]) -> None:
-    """It is named, with the way out; it would never come to have them, so that nobody waits."""
-    client = ModelClient.of(AnswersOnly())
+    class InPairs(AnswersOnly):
+        batch_size = 2
+
+    for model in (AnswersOnly(), InPairs()):
+        ModelClient.of(model).answers(PROMPTS[:3])
+    assert batches == [1, 1, 1, 2, 1]
     with pytest.raises(GenerationError, match=r"'answers only' has no log_probabilities.* give a"):
-        client.answers([("p", "c")])
+        ModelClient.of(AnswersOnly()).answers([("p", "c")])
     assert waits == []
-
-
-def test_a_model_is_asked_in_batches_that_suit_it_and_again_what_is_forgotten(
-    journal: Journal,
-) -> None:
-    """One by one, unless it says otherwise."""
-    model, pairs = AnswersOnly(), AnswersOnly()
-    ModelClient.of(model).answers(PROMPTS[:3])
-    assert model.batches == [1, 1, 1]
-    pairs.batch_size = 2  # type: ignore[attr-defined]
-    client = ModelClient.of(pairs, journal=journal)
-    client.answers(PROMPTS[:3])
-    client.forget(PROMPTS[:1])
-    client.answers(PROMPTS[:3])
-    assert pairs.batches == [2, 1, 1]
 
 
 def test_a_call_that_fails_for_good_says_what_is_kept(waits: list[float], journal: Journal) -> None:
@@ -460,16 +445,6 @@ def test_what_is_answered_beside_a_prompt_that_times_out_is_paid_for_twice_at_mo
     assert sent.pop(PROMPTS[2]) == 5
     assert max(sent.values()) == 2
     assert len(waits) == 4
-
-
-def test_a_repetition_is_another_answer(journal: Journal) -> None:
-    """Which is kept beside the first one, and not asked for again either."""
-    model = Model()
-    for _ in range(2):
-        for repetition in (1, 2):
-            client = client_of(model, Journal(journal.path), repetition=repetition)
-            assert client.answers(PROMPTS) == capitals(PROMPTS)
-    assert len(model.asked) == 20
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

@@ -99,7 +99,6 @@ def test_a_damaged_line_in_the_middle_is_asked_again(path: Path, damage: bytes) 
     [
         b"# Notes\nmy own\n",
         b'{"question": "who?", "answers": ["me"]}\n' * 3,
-        b"\x89PNG\r\n\x1a\n\0",
     ],
 )
 def test_a_file_of_the_users_own_is_left_alone(tmp_path: Path, content: bytes) -> None:
