@@ -257,7 +257,7 @@ class HuggingFaceModel:
         """
         package: Any = require("transformers", extra="models")
         ends = self.end_tokens()
-        pad = self.padding(ends)
+        pad = self._padding()
         inputs = left_padded(rows, pad=pad, device=self.model.device)
         settings = package.GenerationConfig(
             do_sample=False,
@@ -286,7 +286,7 @@ class HuggingFaceModel:
         return str(self.tokenizer.decode(answer, skip_special_tokens=True)).strip()
 
     def _last_logits(self, rows: Sequence[Sequence[int]], keep: int) -> Tensor:
-        inputs = left_padded(rows, pad=self.padding(self.end_tokens()), device=self.model.device)
+        inputs = left_padded(rows, pad=self._padding(), device=self.model.device)
         options = {
             "position_ids": (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0),
             "logits_to_keep": keep,
@@ -303,12 +303,10 @@ class HuggingFaceModel:
         eos = self.tokenizer.eos_token_id
         return ends if eos is None or eos in ends else [*ends, eos]
 
-    def padding(self, ends: Sequence[int]) -> int:
-        """Return the padding token, or an end token if the tokenizer has no padding token."""
+    def _padding(self) -> int:
         pad = self.tokenizer.pad_token_id
-        if pad is not None:
-            return int(pad)
-        return ends[-1] if ends else 0  # masked, so any token will do
+        ends = self.end_tokens() or [0]
+        return ends[-1] if pad is None else int(pad)  # masked, so any token will do
 
 
 @dataclass(frozen=True)

@@ -99,22 +99,19 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         try:
-            self._write(line)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # Unbuffered and appending: the line is one write at the end of the file, which no write
+            # of another process can split.
+            with self._path.open("a+b", buffering=0) as file:
+                # A process was killed in the middle of a line, or is writing one: this line then
+                # comes after it, and an empty line between them does no harm.
+                if not _ends_a_line(file):
+                    line = b"\n" + line
+                if file.write(line) < len(line):
+                    raise OSError("not in full; is the disk full?")
         except OSError as error:
             reason = error.strerror or error
             raise NotKeptError(f"{self._path} cannot be written ({reason})") from error
-
-    def _write(self, line: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered and appending: the line is one write at the end of the file, which no write
-        # of another process can split.
-        with self._path.open("a+b", buffering=0) as file:
-            # A process was killed in the middle of a line, or is writing one: this line then comes
-            # after it, and an empty line between them does no harm.
-            if not _ends_a_line(file):
-                line = b"\n" + line
-            if file.write(line) < len(line):
-                raise OSError("not in full; is the disk full?")
 
     def _responses(self) -> dict[str, Response]:
         if self._loaded is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
@@ -46,8 +47,6 @@ class LocalModel:
         self._given = given
         self._model = given if isinstance(given, HuggingFaceModel) else None
         self._lock = Lock()
-        self._encoder: PromptEncoder | None = None
-        self._encoder_lock = Lock()
 
     @classmethod
     def of(cls, given: object) -> LocalModel:
@@ -83,13 +82,11 @@ class LocalModel:
         MissingExtraError
             If transformers is not installed.
         """
-        model = self._model
-        if model is not None:
-            return model.encoder
-        with self._encoder_lock:
-            if self._encoder is None:
-                self._encoder = PromptEncoder.of(load_tokenizer(self.location), "auto")
-            return self._encoder
+        return self._encoder if self._model is None else self._model.encoder
+
+    @cached_property
+    def _encoder(self) -> PromptEncoder:
+        return PromptEncoder.of(load_tokenizer(self.location), "auto")
 
     @contextmanager
     def alone(self) -> Iterator[HuggingFaceModel]:

@@ -178,8 +178,4 @@ def _name_of(function: object) -> str:
 
 
 def _full_name(kind: type) -> str:
-    return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
