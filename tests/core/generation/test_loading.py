@@ -106,7 +106,7 @@ def test_a_model_that_is_not_there_is_said_so_in_one_line(
         assert "give the folder of a causal model" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["./nofolder", "../x", "a/b/c", "nofolder/", Path("/no/x")])
+@pytest.mark.parametrize("name", ["./nofolder", "a/b/c", "nofolder/", Path("/no/x")])
 def test_what_can_only_be_a_folder_is_not_looked_up(name: str | Path) -> None:
     """With retries of a minute where there is no network."""
     with pytest.raises(GenerationError, match=r"\(no such folder\); give the folder"):

@@ -165,33 +165,19 @@ def test_a_middle_without_attention_still_gives_numbers() -> None:
 
 
 def test_a_saved_curve_is_found_by_its_models_name(folder: Path) -> None:
-    """And by its path, with everything it knows; beside the profiles, and none of them."""
+    """Beside the profiles, and none of them; kept as plain JSON with a format."""
     saved = MEASURED.save()
-    assert (
-        saved
-        == PositionalCurve.file_of(MEASURED.model)
-        == folder / "curves" / "org%2Fsome%20model.json"
-    )
-    assert PositionalCurve.load("org/some model") == MEASURED
-    assert PositionalCurve.load(saved) == MEASURED
+    assert saved == PositionalCurve.file_of(MEASURED.model)
+    assert saved == folder / "curves" / "org%2Fsome%20model.json"
+    data = json.loads(saved.read_text("utf-8"))
+    assert (data["format"], data["identity"], data["n"]) == (1, "org/some model 12", 7)
     with pytest.raises(ProfileNotFoundError, match="none is saved yet"):
         PositionProfile.load("org/some model")
 
 
-def test_a_curve_is_kept_as_plain_json_with_a_format(tmp_path: Path) -> None:
-    """Nothing else is left in the folder; fields of a later version are passed over."""
-    path = MEASURED.save(tmp_path / "new" / "c.json")
-    assert [each.name for each in path.parent.iterdir()] == ["c.json"]
-    data = json.loads(path.read_text("utf-8"))
-    assert (data["format"], data["identity"], data["n"]) == (1, "org/some model 12", 7)
-    path.write_text(json.dumps({**data, "later": 1}), encoding="utf-8")
-    assert PositionalCurve.load(path) == MEASURED
-
-
-def test_a_curve_is_given_as_itself_its_path_or_its_name(tmp_path: Path) -> None:
+def test_a_curve_is_given_as_itself_its_path_or_its_name() -> None:
     """Which is what both adapters take."""
-    path = MEASURED.save(tmp_path / "c.json")
-    MEASURED.save()
+    path = MEASURED.save()
     assert resolve_curve(MEASURED) is MEASURED
     for spec in (path, str(path), "org/some model"):
         assert resolve_curve(spec) == MEASURED
