@@ -217,7 +217,8 @@ class _Run:
     def ask_all(self) -> list[Response | Failed]:
         client = self.client
         self.wanted.update(self.requests)
-        self._take(client.kept(self.requests))
+        self.found.update(client.kept(self.requests))
+        self._report(self.found)
         missing = [request for request in self.wanted if request not in self.found]
         starts = range(0, len(missing), client.batch_size)
         batches = [missing[start : start + client.batch_size] for start in starts]
@@ -250,9 +251,8 @@ class _Run:
         text = f"{kept:,} of {len({*whole}):,} answers are kept in {journal.path}"
         return f"{text}: run again to go on from there" if kept else text
 
-    def _take(self, found: Mapping[Request, Response | Failed]) -> None:
-        """Count what has come in, and report it; in the calling thread."""
-        self.found.update(found)
+    def _report(self, found: Mapping[Request, Response | Failed]) -> None:
+        """Tell what has come in; in the calling thread."""
         for request, answer in found.items():
             if isinstance(answer, Failed) and self.on_failure is not None:
                 self.on_failure(request, answer)
@@ -291,7 +291,9 @@ class _Run:
         if client.journal is not None:
             for request, answer in answers.items():
                 client.journal.add(client.fingerprint, request, answer, client.repetition)
-        post(partial(self._take, answers if self.on_failure is None else found))
+        new = answers if self.on_failure is None else found
+        self.found.update(new)  # at once, or another thread would ask it as well
+        post(partial(self._report, new))
         for each in found.values():
             if isinstance(each, Failed) and self.on_failure is None:
                 raise each.error

@@ -462,6 +462,7 @@ def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
         assert sent.pop(PROMPTS[0]) == 2
         assert concurrency > 1 or {*sent.values()} == {1}, "a test of the service is an answer, too"
     assert len(model.asked) == 3  # and one that was answered before, as a test of the service
+    assert concurrency > 1 or len(journal.path.read_text().splitlines()) == 9
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

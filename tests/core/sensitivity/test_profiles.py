@@ -116,6 +116,7 @@ def test_odd_names_are_just_not_found(name: str) -> None:
         pytest.param("[" * 200_000, id="deep"),
         "{}",
         '{"format": 2, "model": "m", "accuracy": [0.5]}',
+        '{"format": 1, "model": "m"}',
         '{"format": 1, "model": "m", "accuracy": [7]}',
         '{"format": 1, "model": "m", "accuracy": 5}',
         '{"format": 1, "model": "m", "accuracy": [0.5], "interval": [1]}',
