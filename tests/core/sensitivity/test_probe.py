@@ -286,10 +286,10 @@ def test_questions_that_the_model_fails_on_are_left_out_and_reported(
 ) -> None:
     """The profile is that of the others alone, and says how many failed, and why."""
     asked = questions(100, 5)
-    others = [each for number, each in enumerate(asked) if number not in (3, 45)]
+    others = [each for number, each in enumerate(asked) if number not in (3, 23)]
     probe, journal = Probe(k=5, looks=looks), Journal(tmp_path / "answers")
     answered: list[int] = []
-    profile = probe.run(failing_on(3, 45), asked, journal=journal, on_answer=answered.append)
+    profile = probe.run(failing_on(3, 23), asked, journal=journal, on_answer=answered.append)
     assert profile.stopped is None
     assert profile.n == 98
     assert profile.outcomes == probe.run(failing_on(), others).outcomes
