@@ -16,7 +16,6 @@ from shared_core.checking import check_choice, check_count, check_counts_of, che
 from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
-from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.generation.ask import ModelClient
 from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
