@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,59 +42,7 @@ LEAST_SEPARATION = 0.75
 LEAST_NEGATIVES = 10
 """Fewest foreign questions for a meaningful median."""
 
-
-@dataclass(frozen=True)
-class ForeignQuestions:
-    """Questions that the corpus does not answer; there may be none.
-
-    Attributes
-    ----------
-    vectors
-        Their unit vectors, shape (m, dim).
-    texts
-        Their texts; empty if only vectors were given.
-    """
-
-    vectors: Vectors
-    texts: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, embed: Embed | None, negatives: npt.ArrayLike | None) -> Self:
-        """Return the questions of `VectorCandidates`; none without `embed` and `negatives`."""
-        if negatives is None:
-            if embed is None:
-                return cls(np.empty((0, 0), np.float32))
-            negatives = EVERYDAY_QUESTIONS
-        rows = [*np.atleast_1d(np.asarray(negatives))]
-        if len(rows) < LEAST_NEGATIVES:
-            raise ValueError(
-                f"negatives: at least {LEAST_NEGATIVES} questions are needed, got {len(rows)}"
-            )
-        if all(isinstance(row, str) for row in rows) is (embed is None):
-            raise ValueError("negatives must be texts where embed= is given, else their vectors")
-        texts = [] if embed is None else [str(row) for row in rows]
-        vectors = negatives if embed is None else embed(texts)
-        return cls(unit_rows(vectors, len(rows), "negatives"), texts)
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    def verify(self, embed: Embed) -> None:
-        """Embed the first text again; see `VectorCandidates.verify_embeddings`."""
-        # A vector of zeros has no direction to compare.
-        known = [row for row in range(len(self.texts)) if self.vectors[row].any()]
-        if not known:
-            raise ValueError(
-                "nothing to verify with: the fit has no text of its model; fit again with embed=, "
-                "or load without embed= to skip the check"
-            )
-        again = np.asarray(embed([self.texts[known[0]]])).reshape(-1)
-        found = model_mismatch(self.vectors[known[0]], again)
-        if found is not None:
-            raise EmbeddingMismatchError(
-                "the embedding model is not the one the gate was fitted with: a known question "
-                f"{found}; fit the gate again"
-            )
+_writing = threading.Lock()  # one for all gates, as they are written in moments, and copied
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +51,9 @@ class FitState:
 
     Attributes
     ----------
-    foreign
-        The foreign questions.
+    foreign, texts
+        The unit vectors of the foreign questions, shape (m, dim), and their texts; there may be
+        none, and no texts if only vectors were given.
     dim
         Dimension of the vectors; None before the first.
     ids
@@ -118,7 +67,8 @@ class FitState:
         `neighbouring_similarities`. Empty where they are not known.
     """
 
-    foreign: ForeignQuestions
+    foreign: Vectors
+    texts: Sequence[str]
     dim: int | None
     ids: Mapping[str, int] = field(default_factory=dict)
     owners: Rows = field(default_factory=lambda: np.empty(0, np.intp))
@@ -128,18 +78,18 @@ class FitState:
     _levels: dict[Policy, Levels] = field(default_factory=dict, init=False)
 
     @classmethod
-    def empty(cls, foreign: ForeignQuestions) -> Self:
+    def empty(cls, foreign: Vectors, texts: Sequence[str]) -> Self:
         """Return the state without a context."""
-        count, dim = foreign.vectors.shape
+        count, dim = foreign.shape
         nothing = np.empty((0, count), np.float32)
-        return cls(foreign=foreign, dim=dim or None, foreign_similarities=nothing)
+        return cls(foreign=foreign, texts=texts, dim=dim or None, foreign_similarities=nothing)
 
     def extended(
         self, ids: Sequence[str], contexts: Vectors, rows: Rows, queries: Vectors
     ) -> FitState:
         """Return this with new contexts, and pseudo-queries of the contexts in `rows`."""
         count, dim = len(self.ids), contexts.shape[1]
-        asked = self.foreign.vectors.reshape(len(self.foreign), dim)
+        asked = self.foreign.reshape(len(self.foreign), dim)
         # One dot product per pair: unlike a matrix product it does not depend on the other rows.
         near = np.vecdot(contexts[:, None, :], asked)
         own = np.vecdot(queries, contexts[rows]).astype(np.float64)
@@ -219,10 +169,10 @@ class VectorCandidates:
         embed: Embed | None = None,
         negatives: npt.ArrayLike | None = None,
     ) -> None:
-        foreign = ForeignQuestions.of(embed, negatives)
+        foreign, texts = _foreign_questions(embed, negatives)
         if policy is None:
-            policy = "calibrated" if foreign else "density"
-        self._set(FitState.empty(foreign), policy, threshold)
+            policy = "calibrated" if len(foreign) else "density"
+        self._set(FitState.empty(foreign, texts), policy, threshold)
 
     @classmethod
     def of(cls, fitted: FitState, policy: Policy, threshold: float) -> Self:
@@ -232,21 +182,13 @@ class VectorCandidates:
         return candidates
 
     def _set(self, fitted: FitState, policy: Policy, threshold: float) -> None:
-        if policy == "calibrated" and not fitted.foreign:
+        if policy == "calibrated" and not len(fitted.foreign):
             raise ValueError(
                 "policy 'calibrated' needs foreign questions: give embed= or negatives="
             )
         self._fitted = fitted
         self._policy = check_policy(policy)
         self._threshold = _check_finite(threshold, "threshold")
-        self._writing = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for ``copy`` and ``pickle``; a lock can be neither."""
-        return {"fitted": self._fitted, "policy": self.policy, "threshold": self.threshold}
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._set(**kept)
 
     @classmethod
     def fit(
@@ -283,9 +225,9 @@ class VectorCandidates:
         """
         candidates = cls(policy=policy, threshold=threshold, embed=embed, negatives=negatives)
         candidates.add(ids, vectors, owners, pseudo_queries)
-        if candidates._fitted.foreign:
+        if len(candidates._fitted.foreign):
             candidates._learn_neighbours(vectors, pseudo_queries)
-        if not candidates._fitted.foreign and policy is None:
+        elif policy is None:
             warnings.warn(
                 "no foreign questions were given, so the 95% density edge is not calibrated and "
                 "users' questions will often be below it: give embed=",
@@ -336,7 +278,7 @@ class VectorCandidates:
         if not ids:
             return
         rows = np.array([place[owner] for owner in owners], np.intp)
-        with self._writing:
+        with _writing:
             contexts = unit_rows(vectors, len(ids), "contexts", dim=self._fitted.dim)
             dim = contexts.shape[1]
             queries = unit_rows(pseudo_queries, len(rows), "pseudo-queries", dim=dim)
@@ -345,7 +287,7 @@ class VectorCandidates:
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete contexts with their pseudo-queries; return the ids that existed."""
         check_several(ids)
-        with self._writing:
+        with _writing:
             found = [id for id in dict.fromkeys(ids) if id in self._fitted.ids]
             self._fitted = self._fitted.without(found)
         return found
@@ -455,7 +397,41 @@ class VectorCandidates:
         ValueError
             If the fit has no text to check with, as it was not given `embed`.
         """
-        self._fitted.foreign.verify(embed)
+        fitted = self._fitted
+        # A vector of zeros has no direction to compare.
+        known = next((at for at in range(len(fitted.texts)) if fitted.foreign[at].any()), None)
+        if known is None:
+            raise ValueError(
+                "nothing to verify with: the fit has no text of its model; fit again with embed=, "
+                "or load without embed= to skip the check"
+            )
+        again = np.asarray(embed([fitted.texts[known]])).reshape(-1)
+        found = model_mismatch(fitted.foreign[known], again)
+        if found is not None:
+            raise EmbeddingMismatchError(
+                "the embedding model is not the one the gate was fitted with: a known question "
+                f"{found}; fit the gate again"
+            )
+
+
+def _foreign_questions(
+    embed: Embed | None, negatives: npt.ArrayLike | None
+) -> tuple[Vectors, list[str]]:
+    """Return the questions of `VectorCandidates`; none without `embed` and `negatives`."""
+    if negatives is None:
+        if embed is None:
+            return np.empty((0, 0), np.float32), []
+        negatives = EVERYDAY_QUESTIONS
+    rows = [*np.atleast_1d(np.asarray(negatives))]
+    if len(rows) < LEAST_NEGATIVES:
+        raise ValueError(
+            f"negatives: at least {LEAST_NEGATIVES} questions are needed, got {len(rows)}"
+        )
+    if all(isinstance(row, str) for row in rows) is (embed is None):
+        raise ValueError("negatives must be texts where embed= is given, else their vectors")
+    texts = [] if embed is None else [str(row) for row in rows]
+    vectors = negatives if embed is None else embed(texts)
+    return unit_rows(vectors, len(rows), "negatives"), texts
 
 
 def _quantile(values: Scores, share: float) -> float | None:

@@ -51,24 +51,18 @@ CONSTANT = 1e-6
 """Spread below which similarities differ only by rounding."""
 
 
-def shortest_interval(similarities: Scores, share: float = DENSITY) -> tuple[float, float]:
-    """Return the shortest interval that holds a share of the similarities.
+def density_edge(similarities: Scores) -> float:
+    """Return the lower end of the shortest interval that holds `DENSITY` of the similarities.
 
-    Parameters
-    ----------
-    similarities
-        Ascending, shape (n,), n >= 1.
-    share
-        In (0, 1].
+    They are ascending, shape (n,), n >= 1.
     """
-    count = math.ceil(share * similarities.size)
+    count = math.ceil(DENSITY * similarities.size)
     widths = similarities[count - 1 :] - similarities[: similarities.size - count + 1]
-    start = int(widths.argmin())
-    return float(similarities[start]), float(similarities[start + count - 1])
+    return float(similarities[widths.argmin()])
 
 
 STATISTICS: Mapping[Name, tuple[int, Callable[[Scores], float]]] = {
-    "density": (20, lambda values: shortest_interval(values)[0]),
+    "density": (20, density_edge),
     "minimum": (1, lambda values: float(values[0])),
     "mean": (2, lambda values: float(values.mean())),
     "median": (2, lambda values: float(np.median(values))),
@@ -113,18 +107,18 @@ def statistic(similarities: Scores, policy: Policy) -> float:
         If there are fewer similarities than the statistic needs: 20 for the 95% density, as one
         in twenty is outside; 1 / min(q, 1 - q) for a quantile q.
     """
-    if isinstance(policy, str):
-        needed = STATISTICS[policy][0]
-    else:
-        needed = math.ceil(1 / min(policy, 1 - policy) - 1e-9)
+    needed, of = STATISTICS[policy] if isinstance(policy, str) else _quantile(policy)
     if similarities.size < needed:
         raise ValueError(
             f"the policy {policy!r} needs at least {needed} pseudo-queries, got "
             f"{similarities.size}: fit more, or use policy='minimum'"
         )
-    if isinstance(policy, str):
-        return STATISTICS[policy][1](similarities)
-    return float(np.quantile(similarities, policy))
+    return of(similarities)
+
+
+def _quantile(share: float) -> tuple[int, Callable[[Scores], float]]:
+    needed = math.ceil(1 / min(share, 1 - share) - 1e-9)
+    return needed, lambda values: float(np.quantile(values, share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,21 +213,19 @@ class Levels:
                 f"{similarities[0]:.3f} to their contexts: are they copies of them?",
                 stacklevel=4,
             )
-        near = float(np.median(similarities))
         found = cls(
             policy=policy,
             edge=edge,
-            near=near,
+            near=float(np.median(similarities)),
             upper=float(similarities[-1]),
             foreign=foreign,
             neighbouring=neighbouring,
         )
         if policy != "calibrated":
             return found
-        calibrated = found.calibrated
-        if calibrated is None:
-            raise ValueError(_not_apart(near, foreign))
-        return replace(found, edge=calibrated)
+        if found.calibrated is None:
+            raise ValueError(found.fault)
+        return replace(found, edge=found.calibrated)
 
     @property
     def calibrated(self) -> float | None:
@@ -250,7 +242,11 @@ class Levels:
         """What is wrong if pseudo-queries are no nearer than foreign questions; None if nothing."""
         if self.foreign is None or self.calibrated is not None:
             return None
-        return _not_apart(self.near, self.foreign)
+        return (
+            f"pseudo-queries have a median similarity of {self.near:.3f} to their contexts, no "
+            f"more than the {self.foreign:.3f} of questions foreign to the corpus: give "
+            "pseudo-queries of these contexts, and negatives= that the corpus does not answer"
+        )
 
     def probability(self, similarity: float, coverage: float | None = None) -> float | None:
         """Return the probability that the corpus answers, with even prior odds.
@@ -300,12 +296,3 @@ class Levels:
             raise ValueError(self.fault)
         words = COVERAGE_WEIGHT * max(0.0, (coverage or 0.0) - COVERAGE_MIDDLE)
         return STEEPNESS * margin / (self.near - self.foreign) + words
-
-
-def _not_apart(near: float, foreign: float | None) -> str:
-    level = "none" if foreign is None else f"{foreign:.3f}"
-    return (
-        f"pseudo-queries have a median similarity of {near:.3f} to their contexts, no more than "
-        f"the {level} of questions foreign to the corpus: give pseudo-queries of these contexts, "
-        "and negatives= that the corpus does not answer"
-    )

@@ -14,14 +14,15 @@ import numpy.typing as npt
 
 from shared_core.atomic import replacing
 from shared_core.errors import CorruptIndexError, IndexFormatError
-from shared_core.gating.candidates import FitState, ForeignQuestions, VectorCandidates
+from shared_core.gating.candidates import FitState, VectorCandidates
 from shared_core.gating.words import WordCoverage, plain_words
 from shared_core.types import Tokenizer
 
 KIND = "posrag-vector-candidates"
 FORMAT = 4
 
-ARRAYS = ("owners", "similarities", "foreign", "foreign_similarities", "neighbouring", "counts")
+ARRAYS = ("owners", "similarities", "foreign", "foreign_similarities", "neighbouring")
+"""Arrays of a `FitState` that are written under their own names."""
 
 
 def write_gate(
@@ -45,18 +46,14 @@ def write_gate(
         "transformed": transformed,
         "dim": fitted.dim,
         "ids": [*fitted.ids],
-        "foreign": [*fitted.foreign.texts],
+        "foreign": [*fitted.texts],
         "passages": None if coverage is None else len(coverage),
         "words": [*counts],
         "own_split": coverage is not None and coverage.tokenizer is not plain_words,
     }
     arrays: dict[str, Any] = {
         "manifest": np.frombuffer(json.dumps(about).encode(), np.uint8),
-        "owners": fitted.owners,
-        "similarities": fitted.similarities,
-        "foreign": fitted.foreign.vectors,
-        "foreign_similarities": fitted.foreign_similarities,
-        "neighbouring": fitted.neighbouring,
+        **{name: getattr(fitted, name) for name in ARRAYS},
         "counts": np.fromiter(counts.values(), np.int64, len(counts)),
     }
     with replacing(path) as file:
@@ -79,15 +76,12 @@ def read_gate(
     coverage = None
     if about["passages"] is not None:
         counts = dict(zip(about["words"], arrays["counts"].tolist(), strict=True))
-        coverage = WordCoverage.of(about["passages"], counts, tokenizer or plain_words)
+        coverage = WordCoverage(tokenizer or plain_words, passages=about["passages"], counts=counts)
     fitted = FitState(
-        foreign=ForeignQuestions(arrays["foreign"], about["foreign"]),
+        texts=about["foreign"],
         dim=about["dim"],
         ids={id: row for row, id in enumerate(about["ids"])},
-        owners=arrays["owners"],
-        similarities=arrays["similarities"],
-        foreign_similarities=arrays["foreign_similarities"],
-        neighbouring=arrays["neighbouring"],
+        **{name: arrays[name] for name in ARRAYS},
     )
     return VectorCandidates.of(fitted, about["policy"], about["threshold"]), coverage
 
@@ -113,7 +107,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
                     f"{path} does not hold a saved gate of format {FORMAT}: fit the gate again, "
                     "and save it"
                 )
-            return about, {name: file[name] for name in ARRAYS}
+            return about, {name: file[name] for name in (*ARRAYS, "counts")}
     except IndexFormatError:
         raise
     except Exception as error:  # a damaged archive or header may raise anything

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,12 +105,9 @@ def _join_labelled(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> tuple[
 def _edges(candidates: VectorCandidates) -> dict[Policy, float]:
     """Return the edge of each policy that the fit has enough data for."""
     edges: dict[Policy, float] = {candidates.policy: candidates.levels.edge}
-    policy: Policy
     for policy in STATISTICS:
-        try:
+        with suppress(ValueError):
             edges[policy] = candidates.with_policy(policy).levels.edge
-        except ValueError:
-            continue
     return edges
 
 

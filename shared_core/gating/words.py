@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
 
 from shared_core.checking import check_count
 from shared_core.types import Tokenizer
@@ -29,22 +28,20 @@ class WordCoverage:
     ----------
     tokenizer
         Text to words; `plain_words` by default.
+    passages, counts
+        Passages that were counted before, and the `counts` of them; by default none.
     """
 
-    def __init__(self, tokenizer: Tokenizer = plain_words) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer = plain_words,
+        *,
+        passages: int = 0,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
         self.tokenizer = tokenizer
-        self._passages = 0
-        self._counts: Counter[str] = Counter()
-
-    @classmethod
-    def of(
-        cls, passages: int, counts: Mapping[str, int], tokenizer: Tokenizer = plain_words
-    ) -> Self:
-        """Return the coverage of so many passages with the given `counts`."""
-        coverage = cls(tokenizer)
-        coverage._passages = passages
-        coverage._counts.update(counts)
-        return coverage
+        self._passages = passages
+        self._counts: Counter[str] = Counter(counts)
 
     def __len__(self) -> int:
         return self._passages
