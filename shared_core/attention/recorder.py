@@ -95,7 +95,6 @@ class AttentionRecorder:
         self._at: Tensor | None = None
         self._marks: dict[str, Tensor] = {}
         self._now: set[int] = set()
-        self._asked = False
         self._met: set[int] = set()
         self._heard: set[int] = set()
         self._waiting: dict[_Alike, list[tuple[int, Tensor]]] = {}
@@ -147,7 +146,7 @@ class AttentionRecorder:
         GenerationError
             If rows were requested in the previous pass, and none came.
         """
-        if self._asked and not self._met:
+        if self._now and not self._met:
             raise self._unmet(self._now)
         self._settle()
         batch, new = tokens.shape
@@ -201,7 +200,6 @@ class AttentionRecorder:
             latest.zero_()
         groups = {*self._latest, *(row.group for row in rows)}
         self._now = {layer for group in groups for layer in self._layers[group]}
-        self._asked = bool(self._now)
         columns = {row.column for row in rows}
         if self._latest:
             columns.add(self._start + self._new - 1)

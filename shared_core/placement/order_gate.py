@@ -327,12 +327,11 @@ def _by_index(
         return False, None, f"{whose} is inconclusive: no slot was read"
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
     what = f"psi {bound_text(profile.psi)} of {profile.model}{measure}"
-    if rule == "psi":
-        return _exceeds(profile.psi, profile.psi, what)
-    if profile.interval is None:
-        return False, profile.psi, f"{whose} holds no interval, and one is asked for"
-    lower = profile.interval[0]
-    return _exceeds(lower, profile.psi, f"lower bound {bound_text(lower)} of {what}")
+    if rule == "psi_interval":
+        if profile.interval is None:
+            return False, profile.psi, f"{whose} holds no interval, and one is asked for"
+        what = f"lower bound {bound_text(profile.interval[0])} of {what}"
+    return _exceeds(_evidence(profile, rule), profile.psi, what)
 
 
 def _by_number(given: object, rule: OrderRule) -> tuple[bool, float, str]:
