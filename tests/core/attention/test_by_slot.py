@@ -17,7 +17,7 @@ pytest.importorskip("transformers")
 import torch
 from transformers import AutoModelForCausalLM
 
-from shared_core import HuggingFaceModel, PositionProfile
+from shared_core import HuggingFaceModel
 from shared_core.arrays import Scores
 from shared_core.attention import (
     attention_by_position,
@@ -118,21 +118,6 @@ def test_the_curve_says_where_it_comes_from() -> None:
     assert curve.scores != usual.curve.scores
 
 
-def test_every_mean_lies_in_its_interval() -> None:
-    """Bands of the curve and of the documents, and both ends of the curve."""
-    found = measured("biased", 100)
-    for curve in found.curves.values():
-        assert curve.band is not None
-        for value, (lower, upper) in zip(curve.scores, curve.band, strict=True):
-            assert lower <= value <= upper
-        for end, (lower, upper) in curve.intervals.items():
-            assert lower < getattr(curve, end) < upper
-        assert {*curve.intervals} == {"start", "end", "edges"}
-    for scores in found.documents.values():
-        for value, (lower, upper) in zip(scores.mean, scores.band, strict=True):
-            assert lower <= value <= upper
-
-
 def test_the_same_comes_out_again_and_of_batches_of_another_size() -> None:
     """With a seed, and progress that adds up to two answers a question."""
     seen: list[int] = []
@@ -158,6 +143,11 @@ def test_the_biased_readers_curve_is_a_u_and_the_other_ones_flat(name: str) -> N
     """
     found = measured(name, 100)
     intervals, ordered = found.curve.intervals, found.curves["ordered"]
+    assert {*intervals} == {"start", "end", "edges"}
+    assert all(low < getattr(found.curve, end) < high for end, (low, high) in intervals.items())
+    for scores in found.documents.values():
+        inside = zip(scores.mean, scores.band, strict=True)
+        assert all(lower <= value <= upper for value, (lower, upper) in inside)
     assert intervals["start"][0] < ordered.start < intervals["start"][1]
     assert ordered.end > intervals["end"][1]
     if name == "uniform":
@@ -170,17 +160,25 @@ def test_the_biased_readers_curve_is_a_u_and_the_other_ones_flat(name: str) -> N
 
 def test_bad_input_is_named_before_anything_is_answered() -> None:
     """A prompt that is too long among them, though the first ones are not."""
-    model, seen = reader("uniform"), []
-    long = replace(questions(3)[2], gold="The code of old tower is lamp. " * 90)
-    for asked, k, message in (
-        (questions(1), 10, "at least 2 questions, got 1"),
-        ([], 10, "no questions to ask"),
-        (questions(3), 2, "k must be an integer >= 3, got 2"),
-        (questions(3), 11, "has 9 distractors, and k=11 passages take 10"),
-        ([*questions(2), long], 4, r"prompt 2 has \d+ tokens, .*more than the 512 that uniform"),
-    ):
+    model, seen, three = reader("uniform"), [], questions(3)
+    long = replace(three[2], gold="The code of old tower is lamp. " * 90)
+    cases: list[tuple[Any, Any, dict[str, Any], str]] = [
+        (attention_by_position, three[:1], {}, "at least 2 questions, got 1"),
+        (attention_by_position, [], {}, "no questions to ask"),
+        (attention_by_position, three, {"k": 11}, "has 9 distractors, and k=11 passages take 10"),
+        (
+            attention_by_position,
+            [*three[:2], long],
+            {"k": 4},
+            r"prompt 2 has \d+ tokens, .*the 512",
+        ),
+        (attention_profile, three, {"k": 2}, "k must be an integer >= 3, got 2"),
+        (attention_profile, three, {"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        (attention_profile, three, {"confidence": 1.0}, "confidence must lie between 0 and 1, got"),
+    ]
+    for measure, asked, options, message in cases:
         with pytest.raises(ValueError, match=message):
-            attention_by_position(model, asked, k=k, on_answer=seen.append)
+            measure(model, asked, on_answer=seen.append, **options)
     assert seen == []
 
 
@@ -218,33 +216,9 @@ def test_every_value_of_a_profile_is_a_share_and_the_same_each_time() -> None:
         assert share == pytest.approx(scores[slot] / sum(scores), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k": 2}, "k must be an integer >= 3, got 2"),
-        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
-        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
-    ],
-)
-def test_bad_options_are_named_before_the_model_is_asked(
-    options: dict[str, Any], message: str
-) -> None:
-    """Not once all is read."""
-    asked: list[int] = []
-    with pytest.raises(ValueError, match=message):
-        attention_profile(reader("uniform"), questions(2), on_answer=asked.append, **options)
-    assert asked == []
-
-
-def test_the_command_measures_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And refuses a model that is not local, and options that have no meaning."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+def test_the_command_refuses_what_has_no_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that is not local, and options of other measures."""
     data = ["--data", str(READERS / "questions.jsonl"), "--n", "5", "--measure", "attention"]
-    assert main(["probe", str(READERS / "uniform"), *data, "--max-new-tokens", "4"]) == 0
-    assert PositionProfile.load("uniform").measure == "attention"
-    assert "attention" in capsys.readouterr().out
     assert main(["probe", "tests.cli.answering:even", *data]) == 2
     assert "needs a local model" in capsys.readouterr().err
     assert main(["probe", str(READERS / "uniform"), *data, "--max-calls", "9"]) == 2

@@ -143,6 +143,7 @@ def decoded(encoder: PromptEncoder, prompt: RenderedPrompt, span: TokenSpan) -> 
 
 
 def spaceless(text: str) -> str:
+    """Leave out spaces, which byte fallback writes as ▁, and one more behind special tokens."""
     return re.sub("[ ▁]", "", text)
 
 
@@ -187,7 +188,10 @@ def owners(
 @pytest.mark.parametrize("template", TEMPLATES, ids=range(len(TEMPLATES)))
 @pytest.mark.parametrize("name", ENCODERS)
 def test_blocks_tile_the_region_for_every_tokenizer(name: str, template: PromptTemplate) -> None:
-    """No token in two blocks or in none, each content within its block, ids as the model's own."""
+    """No token in two blocks or in none, each content within its block, ids as the model's own.
+
+    A content holds its text, placeholders and special tokens of a chat included.
+    """
     encoder = ENCODERS[name]
     prompt = render_prompt(encoder, template, DOCUMENTS, QUESTION)
     assert [list(prompt.ids)] == encoder.encode([template.render(DOCUMENTS, QUESTION)])
@@ -196,6 +200,10 @@ def test_blocks_tile_the_region_for_every_tokenizer(name: str, template: PromptT
     assert sum(prompt.lengths) == prompt.region[1] - prompt.region[0]
     for (start, end), (begin, stop) in zip(prompt.blocks, prompt.contents, strict=True):
         assert 0 <= start <= begin < stop <= end <= len(prompt.ids)
+    if template.separator:  # else a token may be of two documents
+        for document, span in zip(DOCUMENTS, prompt.contents, strict=True):
+            assert spaceless(document) in spaceless(decoded(encoder, prompt, span))
+    assert spaceless(QUESTION) in spaceless(decoded(encoder, prompt, prompt.question))
 
 
 @given(st.sampled_from([*BYTES]), st.sampled_from(TEMPLATES), documents_of)
@@ -225,32 +233,6 @@ def test_every_token_is_where_the_rule_says(
     assert found == expected
 
 
-@given(st.sampled_from([name for name in ENCODERS if "byte" in name]), documents_of)
-def test_the_tokens_of_a_content_hold_its_text(name: str, documents: list[str]) -> None:
-    """Whatever it contains: placeholders, special tokens of the chat, other documents' texts."""
-    encoder = ENCODERS[name]
-    documents = [f"a{document}" for document in documents]  # not empty
-    prompt = render_prompt(encoder, ANSWER, documents, QUESTION)
-    for document, span in zip(documents, prompt.contents, strict=True):
-        if name.startswith("byte-level"):
-            assert document in decoded(encoder, prompt, span)
-        # byte fallback writes spaces as ▁, and one more behind a special token
-        assert spaceless(document) in spaceless(decoded(encoder, prompt, span))
-    assert QUESTION in decoded(encoder, prompt, prompt.question)
-
-
-def parts(
-    name: str, template: PromptTemplate, documents: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Text of the blocks and of the contents."""
-    encoder = ENCODERS[name]
-    prompt = render_prompt(encoder, template, documents, QUESTION)
-    return (
-        [decoded(encoder, prompt, span) for span in prompt.blocks],
-        [decoded(encoder, prompt, span) for span in prompt.contents],
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "separator", "documents", "blocks", "contents"),
     [
@@ -268,7 +250,10 @@ def test_a_block_is_text_and_separator(
 ) -> None:
     """The last one has no separator behind it; a token across a seam goes to one of the two."""
     template = PromptTemplate("{context}\n\n{question}", separator=separator)
-    assert parts(name, template, documents) == (blocks, contents or blocks)
+    prompt = render_prompt(ENCODERS[name], template, documents, QUESTION)
+    assert [decoded(ENCODERS[name], prompt, span) for span in prompt.blocks] == blocks
+    found = [decoded(ENCODERS[name], prompt, span) for span in prompt.contents]
+    assert found == (contents or blocks)
 
 
 def test_special_tokens_of_the_tokenizer_are_in_no_span() -> None:
@@ -322,8 +307,9 @@ def test_a_document_that_the_chat_template_trims_keeps_to_the_message() -> None:
     prompt = render_prompt(ENCODERS[name], template, ["\n\n Rome"], " \n\n\n")
     assert decoded(ENCODERS[name], prompt, prompt.contents[0]) == "Rome"
     assert prompt.question == (prompt.contents[0][1],) * 2
-    blocks, contents = parts(name, PromptTemplate("{question}{context}"), ["Rome \n\n\n\n\n"])
-    assert blocks == contents == ["Rome"]
+    behind = PromptTemplate("{question}{context}")
+    prompt = render_prompt(ENCODERS[name], behind, ["Rome \n\n\n\n\n"], QUESTION)
+    assert decoded(ENCODERS[name], prompt, prompt.region) == "Rome"
     with pytest.raises(ValueError, match="document 0 has no token of its own"):
         render_prompt(ENCODERS[name], template, [" \n", "Rome"], "")
 
@@ -333,8 +319,6 @@ def test_a_document_that_the_chat_template_trims_keeps_to_the_message() -> None:
     [
         ("{{ messages[0].content | upper }}", "alters the message"),
         ("{{ messages[0].content }}{{ messages[0].content }}", "does not show the message once"),
-        ("{{ messages[0].content | replace('Paris', 'Rome') }}", "alters the message"),
-        ("{{ messages[0].content | length }}{{ messages[0].content }}", "alters the message"),
     ],
 )
 def test_a_chat_template_that_alters_the_message_is_refused(chat: str, message: str) -> None:

@@ -79,21 +79,9 @@ def test_what_is_no_cosine_is_not_called_one() -> None:
     assert HybridIndex().search("hive", embed("hive")).nearest is None
 
 
-def test_an_index_gives_back_what_it_embeds() -> None:
-    """In insertion order, without what was deleted, as copies."""
-    index = filled()
-    index.delete(["p1"])
-    passages, vectors = index.embedded()
-    assert [each.id for each in passages] == [id for id in IDS if id != "p1"]
-    np.testing.assert_allclose(vectors, np.delete(VECTORS, 1, axis=0), atol=1e-6)
-    vectors[:] = 0
-    assert index.embedded()[1].any()
-
-
 @pytest.mark.parametrize(
     ("searched", "details", "highest"),
     [
-        ("hive", TOLD, 0.6),
         (" hive\n", TOLD, 0.6),
         ("hive", [{**TOLD[0], "dense": 0.7}], 0.7),
         ("hive", [], None),
@@ -208,7 +196,6 @@ def test_a_gate_is_fitted_in_one_step() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"pseudo_queries": ["how to sort"]}, r"pseudo_queries\[0\] must be .* got 'how to sort'"),
         ({"pseudo_queries": {"a1": ["why?"]}}, r"pseudo_queries\[0\] must be .* got 'a1'"),
         ({"pseudo_queries": []}, "needs at least 10 pseudo-queries, got 0"),
         ({"negatives": "Who is it?"}, "negatives must be a list"),

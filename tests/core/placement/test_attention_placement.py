@@ -57,27 +57,12 @@ def test_it_is_algorithm_1(case: Case) -> None:
 @given(cases, st.sampled_from([*ATTENTION_PLACEMENTS]))
 def test_every_one_is_a_bijection(case: Case, name: str) -> None:
     """No document lost, none twice; plain ints in a tuple; what is behind the region is nothing."""
-    ranking, scores, lengths = case
-    slots = ATTENTION_PLACEMENTS[name](ranking, scores, lengths)
+    (ranking, scores, lengths), place = case, ATTENTION_PLACEMENTS[name]
+    slots = place(ranking, scores, lengths)
     assert sorted(slots) == sorted(ranking)
     assert type(slots) is tuple
     assert {type(document) for document in slots} <= {int}
-    assert slots == ATTENTION_PLACEMENTS[name](ranking, scores[: sum(lengths)], lengths)
-    assert slots == ATTENTION_PLACEMENTS[name](
-        np.array(ranking, int).tolist(), np.array(scores), tuple(np.array(lengths, np.int32))
-    )
-
-
-@given(cases)
-def test_better_documents_stand_further_out(case: Case) -> None:
-    """From either edge inwards relevance falls, whatever the curve."""
-    ranking, scores, lengths = case
-    rank = {document: at for at, document in enumerate(ranking)}
-    ranks = [rank[document] for document in attention_placement(ranking, scores, lengths)]
-    if ranks:
-        worst = ranks.index(max(ranks))
-        assert ranks[: worst + 1] == sorted(ranks[: worst + 1])
-        assert ranks[worst:] == sorted(ranks[worst:], reverse=True)
+    assert slots == place(ranking, np.array(scores)[: sum(lengths)], np.array(lengths, int))  # type: ignore[arg-type]
 
 
 @given(cases)
@@ -125,25 +110,14 @@ def test_best_slot_first_can_zigzag_where_the_u_shape_does_not() -> None:
 
 
 @pytest.mark.parametrize("name", ATTENTION_PLACEMENTS)
-def test_nothing_and_one_are_placed(name: str) -> None:
-    """A retriever may find as little."""
-    assert ATTENTION_PLACEMENTS[name]([], [], []) == ()
-    assert ATTENTION_PLACEMENTS[name]([0], [0.3], [1]) == (0,)
-
-
-@pytest.mark.parametrize("name", ATTENTION_PLACEMENTS)
 @pytest.mark.parametrize(
     ("ranking", "scores", "lengths", "message"),
     [
         ([0, 0], [1.0] * 2, [1, 1], r"a permutation of the 2 documents .*got \[0, 0\]"),
-        ([0], [1.0] * 2, [1, 1], r"a permutation of the 2 .*got \[0\]"),
-        ([1, 2], [1.0] * 2, [1, 1], r"a permutation of the 2 .*got \[1, 2\]"),
         ([0, -1], [1.0] * 2, [1, 1], r"a permutation of the 2 .*got \[0, -1\]"),
-        ([1, 0], [1.0] * 2, [1, 0], "the length of document 1 must be an integer >= 1, got 0"),
         ([1, 0], [1.0] * 2, [-1, 1], "the length of document 0 must be an integer >= 1, got -1"),
         ([1, 0], [1.0] * 4, [2, 3], "4 token scores for documents of 5 tokens together"),
         ([0], [np.nan], [1], "must be finite, got nan at position 0"),
-        ([0], [[1.0]], [1], r"must have shape \(n,\), got \(1, 1\)"),
     ],
 )
 def test_bad_input_is_refused(

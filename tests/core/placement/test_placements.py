@@ -21,7 +21,14 @@ from shared_core import (
     u_shape_order,
 )
 from shared_core.neighbour_spans import Chunk, PassageNeighbours, Seed
-from shared_core.placement import MaxRelevance, MinDistraction, Shuffle, SourceOrder, UShape
+from shared_core.placement import (
+    MaxRelevance,
+    MinDistraction,
+    Shuffle,
+    SourceOrder,
+    UShape,
+    resolve_without_profile,
+)
 
 PROFILE = PositionProfile(
     model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
@@ -85,6 +92,10 @@ def test_the_names_are_those_of_the_contract() -> None:
         placement = resolve_placement(name)
         assert placement == PLACEMENTS[name]()
         assert resolve_placement(placement) is placement
+        if PLACEMENTS[name].needs_profile:
+            assert name in ("max_relevance", "min_distraction")
+        else:
+            assert placement(3) == placement(3, PROFILE)
 
 
 def test_passages_of_a_document_are_read_in_its_order() -> None:
@@ -97,29 +108,18 @@ def test_passages_of_a_document_are_read_in_its_order() -> None:
     assert UShape().of_places(places) == UShape()
 
 
-@pytest.mark.parametrize("spec", ["u-shape", "U_SHAPE", "", 3, None, UShape])
-def test_an_unknown_placement_is_refused(spec: object) -> None:
-    """The message names it and lists those there are."""
-    with pytest.raises(
-        ValueError, match=f"unknown placement .*known: {', '.join(PLACEMENTS)}, and"
-    ):
-        resolve_placement(spec)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: UShape()(-1), "k must be an integer >= 0, got -1"),
-        (lambda: u_shape_order(-1), "k must be an integer >= 0, got -1"),
+        (lambda: resolve_placement("u-shape"), "unknown placement 'u-shape'; known: sequential"),
+        (lambda: resolve_placement(UShape), "unknown placement <class"),  # type: ignore[arg-type]
         (lambda: u_shape_order(3, best_at="middle"), "best_at must .* got 'middle'"),  # type: ignore[arg-type]
         (lambda: UShape(best_at="top"), "best_at must .* got 'top'"),  # type: ignore[arg-type]
         (lambda: Shuffle(seed=-1), "seed must be an integer >= 0, got -1"),
         (lambda: MaxRelevance()(3), "'max_relevance' is made from the accuracy .*psi="),
         (lambda: MinDistraction()(3), "'min_distraction' is made from the distracting .*psi="),
-        (
-            lambda: MinDistraction()(3, PositionProfile(model="m", accuracy=(0.5,))),
-            "'min_distraction' is made from the distracting effect",
-        ),
+        (lambda: resolve_without_profile("max_relevance"), "'max_relevance' .* not available here"),
     ],
 )
 def test_bad_options_and_missing_profiles_are_refused(
@@ -130,32 +130,14 @@ def test_bad_options_and_missing_profiles_are_refused(
         call()
 
 
-def test_a_placement_says_whether_it_needs_a_profile() -> None:
-    """So that whatever has none to give can refuse it by name."""
-    needing = {name for name in PLACEMENTS if PLACEMENTS[name].needs_profile}
-    assert needing == {"max_relevance", "min_distraction"}
-    for name in {*PLACEMENTS} - needing:
-        assert PLACEMENTS[name]()(3) == PLACEMENTS[name]()(3, PROFILE)
-
-
 class Own(Placement):
     """Any order."""
 
     name = "own"
-    made: Callable[[int], Sequence[int]] = staticmethod(
-        lambda k: [*range(1, k, 2), *range(0, k, 2)]
-    )
+    made: Callable[[int], Sequence[int]] = staticmethod(range)
 
     def order(self, k: int, profile: PositionProfile | None) -> Sequence[int]:
         return self.made(k)
-
-
-def test_a_placement_of_ones_own_takes_part() -> None:
-    """Subclass, name, order: the base class does the checking."""
-    assert resolve_placement(Own()) == Own()
-    assert Own()(5) == (1, 3, 0, 2, 4)
-    with pytest.raises(ValueError, match="got -2"):
-        Own()(-2)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +147,7 @@ def test_an_order_that_is_no_permutation_is_refused(
     made: Callable[[int], Sequence[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would drop passages or repeat them, and nobody would see it; by whatever way it comes."""
+    assert resolve_placement(Own())(3) == (0, 1, 2)
     monkeypatch.setattr(Own, "made", staticmethod(lambda k: made(k) if k > 1 else range(k)))
     caus, spans = CAUS(placement=Own(), psi="always"), NeighbourSpans(order=Own())
     chunks = [Chunk(f"c{at}", "text", f"d{at}", 0) for at in range(3)]
@@ -178,11 +161,3 @@ def test_an_order_that_is_no_permutation_is_refused(
     for way in ways:
         with pytest.raises(ValueError, match=r"'own' must put each of 3 passages .*got \("):
             way()
-
-
-def test_placements_are_values() -> None:
-    """Equal if their options are, usable as keys, and not changeable."""
-    assert UShape() == UShape(best_at="start") != UShape(best_at="end")
-    assert len({Shuffle(1), Shuffle(1), Shuffle(2)}) == 2
-    with pytest.raises(AttributeError):
-        Shuffle().seed = 3  # type: ignore[misc]
