@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,21 +13,14 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from instruments.planted import planted_rankings
-from shared_core import HuggingFaceModel, PositionProfile, Probe
+from shared_core import PositionProfile, Probe
 from shared_core.evaluation import GRADERS
 from shared_core.placement import MaxRelevance, distraction_placement
 from shared_core.sensitivity import ANSWER, distracting_effect
+from tests.core.attention.readers import reader
 
 RANKINGS = planted_rankings(60, seed=1)
 K = len(RANKINGS[0].passages)
-
-
-@cache
-def biased() -> HuggingFaceModel:
-    """Load the reader that reads the edges."""
-    return HuggingFaceModel.from_pretrained(
-        Path(__file__).parents[2] / "instruments" / "biased", max_new_tokens=4, batch_size=64
-    )
 
 
 @cache
@@ -36,7 +28,7 @@ def profile() -> PositionProfile:
     """Probe it on other questions."""
     others = planted_rankings(30, hard=1, weak=K - 1, seed=2)
     questions = [ranking.probe_question for ranking in others]
-    return Probe(k=K, grader="exact", looks=1).run(biased(), questions)
+    return Probe(k=K, grader="exact", looks=1).run(reader(), questions)
 
 
 def exact_match(orders: Sequence[tuple[int, ...]]) -> float:
@@ -45,7 +37,7 @@ def exact_match(orders: Sequence[tuple[int, ...]]) -> float:
         ANSWER.render([ranking.texts[at] for at in order], ranking.question)
         for ranking, order in zip(RANKINGS, orders, strict=True)
     ]
-    answers = biased().generate(prompts)
+    answers = reader().generate(prompts)
     grade = GRADERS["exact"]
     return float(np.mean([grade(a, [r.answer]) for a, r in zip(answers, RANKINGS, strict=True)]))
 
@@ -72,7 +64,7 @@ def test_weighing_known_harm_beats_placing_by_rank_on_the_reader_of_the_edges() 
 def test_an_effect_measured_without_judgements_takes_the_gold_for_a_hard_distractor() -> None:
     """Both keep the reader from abstaining, and what is dropped then is the answer."""
     unjudged = [replace(ranking.judged, relevant=(False,) * K) for ranking in RANKINGS]
-    effects = distracting_effect(biased(), unjudged, template=ANSWER)
+    effects = distracting_effect(reader(), unjudged, template=ANSWER)
     orders = [
         distraction_placement(ranking.scores, row, profile(), harm=2, drop=True)
         for ranking, row in zip(RANKINGS, effects, strict=True)

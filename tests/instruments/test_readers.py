@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,20 +15,14 @@ from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
 from instruments.frameworks import Corpus, embedded_once, langchain_chain, llamaindex_engine
 from instruments.prompts import PROMPT
-from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide_order
+from shared_core import PositionProfile, Probe, ProbeQuestion, decide_order
 from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ANSWER
+from tests.core.attention.readers import READERS, reader
 
-FOLDER = Path(__file__).parents[2] / "instruments"
 NAMES = ("biased", "uniform")
 SEED = 2026
-
-
-@cache
-def reader(name: str) -> HuggingFaceModel:
-    """Load one."""
-    return HuggingFaceModel.from_pretrained(FOLDER / name, max_new_tokens=4, batch_size=64)
 
 
 def questions(n: int, k: int = 10) -> list[ProbeQuestion]:
@@ -55,19 +48,19 @@ def embedded_corpus() -> tuple[Corpus, EmbedTexts]:
 def test_a_reader_is_small(name: str) -> None:
     """At most 3 M parameters and 6 MB, so that the repository can hold it."""
     assert reader(name).model.num_parameters() <= 3_000_000
-    assert (FOLDER / name / "model.safetensors").stat().st_size <= 6_000_000
+    assert (READERS / name / "model.safetensors").stat().st_size <= 6_000_000
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reader_is_loaded_by_transformers_4_too(name: str) -> None:
     """Version 5 saves a tokenizer under the name of a class that version 4 has not."""
-    config = json.loads((FOLDER / name / "tokenizer_config.json").read_text())
+    config = json.loads((READERS / name / "tokenizer_config.json").read_text())
     assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
 
 
 def test_the_prompt_they_know_is_the_packages_own_and_lies_in_a_file() -> None:
     """For commands that have another by default; a line break behind it would be foreign."""
-    assert (FOLDER / "prompt.txt").read_bytes() == ANSWER.text.encode() == PROMPT.encode()
+    assert (READERS / "prompt.txt").read_bytes() == ANSWER.text.encode() == PROMPT.encode()
 
 
 @pytest.mark.slow
@@ -112,16 +105,6 @@ def test_the_probability_of_the_answer_tells_the_same(name: str) -> None:
         reader(name), questions(60)
     )
     assert (found.psi > 1.1) == (name == "biased")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_prompt_is_answered_alike_alone_and_in_a_padded_batch(name: str) -> None:
-    """Prompts of different lengths, padded on the left."""
-    asked = [(questions(6, k)[0], k) for k in (3, 5, 8, 10)]
-    prompts = [ANSWER.render(each.passages(0, k), each.question) for each, k in asked]
-    together = reader(name).generate(prompts)
-    assert together == [reader(name).generate([prompt])[0] for prompt in prompts]
-    assert all(together)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,17 +24,10 @@ from benchmarks.span_reading import (
     retrieve,
     write_collection,
 )
-from shared_core import HuggingFaceModel
 from shared_core.arrays import Vectors
 from shared_core.evaluation import GRADERS
 from shared_core.neighbour_spans import NeighbourSpans, PassageNeighbours, Seed
-
-
-@cache
-def reader() -> HuggingFaceModel:
-    """Load the one that reads every slot alike."""
-    folder = Path(__file__).parents[2] / "instruments" / "uniform"
-    return HuggingFaceModel.from_pretrained(folder, max_new_tokens=4, batch_size=64)
+from tests.core.attention.readers import reader
 
 
 @cache
@@ -58,12 +50,12 @@ def found(torn: bool) -> Retrieved:
 @cache
 def arms(torn: bool) -> Arms:
     """Fill the budget by every arm."""
-    return filled(found(torn), reader())
+    return filled(found(torn), reader("uniform"))
 
 
 def exact_match(arm: str, *, torn: bool) -> float:
     """Let the reader answer."""
-    said = reader().generate(prompts(found(torn), arms(torn)[arm], ORDERS[0]))
+    said = reader("uniform").generate(prompts(found(torn), arms(torn)[arm], ORDERS[0]))
     pairs = zip(said, found(torn).questions, strict=True)
     return float(np.mean([GRADERS["exact"](answer, [q.answer]) for answer, q in pairs]))
 
@@ -94,4 +86,4 @@ def test_every_arm_keeps_to_the_same_budget(torn: bool) -> None:
     for arm in arms(torn).values():
         for expansion in arm:
             texts = [span.text + GAP for span in expansion.spans]
-            assert sum(reader().count_tokens(text) for text in texts) <= BUDGET
+            assert sum(reader("uniform").count_tokens(text) for text in texts) <= BUDGET

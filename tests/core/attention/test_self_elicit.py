@@ -15,7 +15,7 @@ from instruments.cases import shuffled_cases
 from shared_core.attention import Case, SelfElicit
 from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
-from shared_core.attention.self_elicit import READ, mark_spans, sentence_spans
+from shared_core.attention.self_elicit import READ, sentence_spans
 from shared_core.sensitivity import ANSWER, PromptTemplate
 from tests.core.attention.readers import reader
 
@@ -134,13 +134,3 @@ def test_sentences_leave_out_nothing_but_space(text: str) -> None:
 def test_a_long_row_of_stops_does_not_take_for_ever() -> None:
     """Tables of contents have them; tried at every stop it would take minutes."""
     assert sentence_spans("." * 300_000 + "a") == [(0, 300_001)]
-
-
-def test_evidence_is_marked_in_the_text() -> None:
-    """Nothing else changes."""
-    text = "Rome is old. Paris too! Why?"
-    first, _, last = sentence_spans(text)
-    on, off = "<start_important>", "<end_important>"
-    assert mark_spans(text, [first, last]) == f"{on}Rome is old.{off} Paris too! {on}Why?{off}"
-    assert mark_spans(text, []) == text
-    assert mark_spans("ab", [(0, 1), (1, 2)]) == f"{on}a{off}{on}b{off}"
