@@ -20,6 +20,8 @@ VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
 
 TEXTS = ["hive", "dough", "tide pool of flour"]
 
+ANGLE = 0.5**0.5
+
 TOLD: list[dict[str, Any]] = [
     {"dense": 0.4, "nearest": 0.6, "query": "hive"},
     {"dense": 0.2, "nearest": 0.6, "query": "hive"},
@@ -52,10 +54,6 @@ def embedder_of(query: Any, texts: Any) -> Embedder:
     return Embedder(query=query, texts=texts, aquery=aquery, atexts=atexts)
 
 
-def unasked() -> Embedder:
-    raise AssertionError("the model is not needed")
-
-
 def retrieves(gate: ContextGate, query: str) -> bool:
     similarities = (VECTORS @ embed(gate.prepare(query))).tolist()
     return gate.decide(query, similarities, PASSAGES).retrieve
@@ -86,44 +84,32 @@ def test_what_is_no_cosine_is_not_called_one() -> None:
         ("hive", [{**TOLD[0], "dense": 0.7}], 0.7),
         ("hive", [], None),
         (None, [{**each, "query": None} for each in TOLD], 0.6),
+        ("hive", [*TOLD, {"score": 1.0}], ANGLE),
+        ("dough", TOLD, ANGLE),
+        (None, TOLD, ANGLE),
+        ("hive", [TOLD[0], {**TOLD[1], "query": "dough"}], ANGLE),
     ],
 )
-def test_explanations_tell_cosines_of_the_text_that_was_searched(
+async def test_explanations_tell_cosines_of_the_text_that_was_searched(
     searched: str | None, details: list[dict[str, Any]], highest: float | None
 ) -> None:
-    """The nearest passage counts, though it is not there; its words are not known."""
-    gate = fitted(coverage=True)
-    texts = PASSAGES[: len(details)]
+    """The nearest passage counts, though it is not there; its words are not known.
+
+    One explanation that tells nothing, or of another query, leaves all open; then vectors tell.
+    """
+    gate, texts, asked = fitted(coverage=True), PASSAGES[: len(details)], []
     found = Found(
         query="queen bee", searched="hive", embedded=searched, details=details, texts=texts
     )
-    assert gate.decide_found(found, unasked).similarity == highest
+    model = embedder_of(lambda text: [2.0, 2.0], lambda texts: [[3.0, 0.0]] * len(texts))
 
+    def embedder() -> Embedder:
+        asked.append(model)
+        return model
 
-@pytest.mark.parametrize(
-    ("searched", "details"),
-    [
-        ("hive", [*TOLD, {"score": 1.0}]),
-        ("dough", TOLD),
-        (None, TOLD),
-        ("hive", [TOLD[0], {**TOLD[1], "query": "dough"}]),
-        ("hive", [{**each, "query": None} for each in TOLD]),
-    ],
-)
-async def test_explanations_of_anything_else_tell_nothing(
-    searched: str | None, details: list[dict[str, Any]]
-) -> None:
-    """One that tells nothing, or of another query, leaves all open; then vectors tell."""
-    gate, texts = fitted(), PASSAGES[: len(details)]
-    found = Found(
-        query="queen bee", searched="hive", embedded=searched, details=details, texts=texts
-    )
-    embedder = embedder_of(lambda text: [2.0, 2.0], lambda texts: [[3.0, 0.0]] * len(texts))
-    for decision in (
-        gate.decide_found(found, lambda: embedder),
-        await gate.adecide_found(found, lambda: embedder),
-    ):
-        assert decision.similarity == pytest.approx(0.5**0.5)
+    for decision in (gate.decide_found(found, embedder), await gate.adecide_found(found, embedder)):
+        assert decision.similarity == (pytest.approx(highest) if highest else None)
+    assert len(asked) == (2 if highest == ANGLE else 0)
 
 
 def test_the_gate_decides_by_what_was_found(gate: VectorCandidates) -> None:
