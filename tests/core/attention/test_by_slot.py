@@ -14,18 +14,15 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-import torch
-from transformers import AutoModelForCausalLM
 
 from shared_core import HuggingFaceModel
-from shared_core.arrays import Scores
 from shared_core.attention import (
     attention_by_position,
     attention_profile,
     draw_document_scores,
     draw_positional_curve,
 )
-from shared_core.attention.by_slot import AttentionByPosition, _arranged
+from shared_core.attention.by_slot import READ, AttentionByPosition, _arranged
 from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.relevance import document_scores
@@ -44,15 +41,6 @@ def measured(name: str, n: int, k: int = 10) -> AttentionByPosition:
     return attention_by_position(reader(name), questions(n), k=k)
 
 
-def eager_attention(ids: list[int]) -> Scores:
-    """What the reader's own eager attention says, shape (layers, heads, tokens, tokens)."""
-    model = AutoModelForCausalLM.from_pretrained(
-        READERS / "uniform", attn_implementation="eager", dtype=torch.float32
-    )
-    with torch.no_grad():
-        return torch.cat(model(torch.tensor([ids]), output_attentions=True).attentions).numpy()
-
-
 def test_gold_stands_everywhere_equally_often_among_shuffled_passages() -> None:
     """Unordered, position would otherwise be confounded with relevance; ordered, it stands last."""
     asked, k = questions(20), 5
@@ -69,36 +57,28 @@ def test_gold_stands_everywhere_equally_often_among_shuffled_passages() -> None:
     assert moved > 15
 
 
-def test_the_numbers_are_those_of_eager_attention() -> None:
+def test_the_numbers_are_those_of_the_attention_that_is_read() -> None:
     """Ordered, where nothing is drawn: eq. 2 over rows and layers, and the curve's scores."""
     asked, k, model = questions(2), 4, reader("uniform")
     template = PromptTemplate(ANSWER.text, separator=" Nobody knows why. ")  # no passage's own
     found = attention_by_position(model, asked, k=k, template=template)
-    documents: dict[tuple[str, str], list[list[float]]] = {}
-    regions = []
-    for question in asked:
-        passages = [question.gold, *question.distractors[: k - 1]][::-1]
-        prompt = render_prompt(model.encoder, template, passages, question.question)
-        inputs = torch.tensor([prompt.ids])
-        whole = model.model.generate(inputs, do_sample=False, max_new_tokens=4)[0].tolist()
-        special = model.tokenizer.all_special_ids
-        last = len(prompt.ids) - 1
-        answer = [at for at in range(last + 1, len(whole)) if whole[at] not in special]
-        weights = eager_attention(whole).mean(axis=1)  # over heads
-        read = {
-            ("answer", "all"): weights[:, answer].mean(axis=(0, 1)),
-            ("answer", "lower"): weights[:2, answer].mean(axis=(0, 1)),
-            ("answer", "upper"): weights[2:, answer].mean(axis=(0, 1)),
-            ("edges", "lower"): weights[:2, [last, len(whole) - 1]].mean(axis=(0, 1)),
-        }
-        for key, scores in read.items():
-            row = [float(scores[start:end].mean()) for start, end in prompt.contents]
-            documents.setdefault(key, []).append(row)
-        start, end = prompt.region
-        regions.append(read["edges", "lower"][start:end])
-    for (rows, layers), values in documents.items():
-        got = found.documents["ordered", rows, layers]  # type: ignore[index]
-        assert got.mean == pytest.approx(np.mean(values, axis=0), abs=1e-6)
+    prompts = [
+        render_prompt(model.encoder, template, [*each.distractors[2::-1], each.gold], each.question)
+        for each in asked
+    ]
+    readings = answer_with_attention(model, prompts, wanted=READ)
+    assert {*READ} >= {("answer", layers) for layers in ("all", "lower", "upper")}
+    for rows, layers in READ:
+        values = [
+            [reading.scores[rows, layers][slice(*span)].mean() for span in prompt.contents]
+            for prompt, reading in zip(prompts, readings, strict=True)
+        ]
+        got = found.documents["ordered", rows, layers].mean
+        assert got == pytest.approx(np.mean(values, axis=0), abs=1e-6)
+    regions = [
+        reading.scores["edges", "lower"][slice(*prompt.region)]
+        for prompt, reading in zip(prompts, readings, strict=True)
+    ]
     expected = relative_scores(regions, 100).mean(axis=0)
     assert found.curves["ordered"].scores == pytest.approx(expected, rel=1e-4)
 
