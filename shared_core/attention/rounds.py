@@ -48,6 +48,10 @@ class Case:
     question: str
     documents: Sequence[str]
 
+    def prompt(self, template: PromptTemplate, order: Sequence[int]) -> str:
+        """Return the prompt with the documents in an order, slot -> document."""
+        return template.render([self.documents[at] for at in order], self.question)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedAnswer:
@@ -198,8 +202,7 @@ class OneRound:
     ) -> list[str]:
         """Return a model's answers to the documents in given orders, slot -> document."""
         prompts = [
-            self.template.render([case.documents[at] for at in order], case.question)
-            for case, order in zip(cases, orders, strict=True)
+            case.prompt(self.template, order) for case, order in zip(cases, orders, strict=True)
         ]
         return ask(model, prompts, on_answer=on_answer)
 
@@ -277,9 +280,7 @@ class TwoRound:
         def answer(batch: Sequence[Case]) -> list[PlacedAnswer]:
             firsts = self.first(model, batch)
             prompts = {
-                at: self.template.render(
-                    [case.documents[each] for each in first.order], case.question
-                )
+                at: case.prompt(self.template, first.order)
                 for at, (case, first) in enumerate(zip(batch, firsts, strict=True))
                 if list(first.order) != sorted(first.order)
             }

@@ -1,4 +1,7 @@
-"""Attention rows that are recorded, against the matrices that eager attention returns."""
+"""Attention rows that are recorded, against the matrices that eager attention returns.
+
+How they are averaged, by groups that may be late and with caches of all kinds: `test_reading`.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +50,9 @@ class Rows:
     def __init__(self, columns: Sequence[int] = range(N), batch: int = 1) -> None:
         self.columns = columns
         self.batch = batch
-        self.shown: list[tuple[int, int]] = []
 
     def choose(self, first: int, tokens: torch.Tensor) -> list[Row]:
         end = first + tokens.shape[1]
-        self.shown.append((first, end))
         return [
             Row(str(column), sequence, column)
             for column in self.columns
@@ -138,59 +139,6 @@ def test_a_padded_batch_gives_the_rows_of_each_prompt(kind: str, implementation:
         found = rows.of(recorder, sequence)[:, padding:]
         assert np.all(found[:, :, :padding] == 0)
         close(found[:, :, padding:], reference(kind, prompt).mean(1), kind)
-
-
-@torch.no_grad()
-def test_rows_are_averaged_over_their_group_and_the_layers_asked_for() -> None:
-    """Eq. 1, with groups of several rows in several passes, and other layers for each group."""
-    asked = {"early": [3, 9], "late": [9, 20, 22, 23], "none": [], "left out": [5]}
-
-    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
-        end = first + tokens.shape[1]
-        return [
-            Row(g, 0, at) for g, columns in asked.items() for at in columns if first <= at < end
-        ]
-
-    model = tiny("llama")
-    layers = {"early": {0, 1, 2}, "late": {0, 2}, "none": {1}}
-    with recording(model, choose, layers=layers, width=N - 2) as recorder:
-        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1))
-    whole = reference("llama", IDS).mean(1)[:, :, : N - 2]
-    for group, chosen in (("early", [0, 1, 2]), ("early", [1]), ("late", [0, 2]), ("late", [2])):
-        expected = whole[chosen][:, asked[group]].mean((0, 1))
-        close(recorder.scores(group, chosen, 0), expected, tolerance=1e-6)
-    assert {group: list(count) for group, count in recorder.counts.items()} == {
-        "early": [2],
-        "late": [4],
-        "none": [0],
-    }
-    assert np.all(recorder.scores("none", [1], 0) == 0)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("kind", ["llama", "mistral, window"])
-def test_a_late_row_is_chosen_once_the_next_token_is_known(kind: str) -> None:
-    """That of the token before each pass, whichever passes there are."""
-    model, ends = tiny(kind), (10, 21, 23)
-
-    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
-        return [Row("late", 0, first - 1)] if first in ends[::2] else []
-
-    with recording(model, choose, layers={"late": LAYERS}, width=N, late={"late"}) as recorder:
-        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1))
-    expected = reference(kind, IDS).mean((0, 1))[[9, 22]].mean(0)
-    close(recorder.scores("late", LAYERS, 0), expected)
-
-
-@torch.no_grad()
-def test_without_a_cache_no_row_counts_twice() -> None:
-    """Every pass is over all tokens again then."""
-    model, rows = tiny("llama", "sdpa"), Rows()
-    with rows.recorded_by(model) as recorder:
-        for end in (N - 2, N - 1, N):
-            model(torch.tensor([IDS[:end]]), use_cache=False)
-    assert rows.shown == [(0, N - 2), (N - 2, N - 1), (N - 1, N)]
-    close(rows.of(recorder), reference("llama", IDS).mean(1))
 
 
 def same_call(**options: Any) -> dict[str, Any]:
