@@ -15,13 +15,7 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
-    DynamicCache,
-    Lfm2Config,
-    Lfm2ForCausalLM,
-)
+from transformers import BloomConfig, BloomForCausalLM, DynamicCache, Lfm2Config, Lfm2ForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
 
@@ -29,15 +23,7 @@ from shared_core.arrays import Scores
 from shared_core.attention.recorder import AttentionRecorder, Row, recording
 from shared_core.attention.rows import LayerCall
 from shared_core.errors import GenerationError
-from tests.core.attention.models import (
-    PAIRS,
-    SMALL,
-    WINDOW,
-    reference,
-    sharing,
-    some_tokens,
-    tiny,
-)
+from tests.core.attention.models import PAIRS, SMALL, WINDOW, reference, sharing, some_tokens, tiny
 
 N = 3 * WINDOW
 IDS = some_tokens(N)
@@ -61,10 +47,10 @@ class Rows:
         ]
 
     def recorded_by(
-        self, model: Any, layers: Collection[int] = LAYERS, width: int = N
+        self, model: Any, layers: Collection[int] = LAYERS
     ) -> AbstractContextManager[AttentionRecorder]:
         groups = {str(column): layers for column in self.columns}
-        return recording(model, self.choose, layers=groups, width=width)
+        return recording(model, self.choose, layers=groups, width=N)
 
     def of(self, recorder: AttentionRecorder, sequence: int = 0) -> Scores:
         """Return what was recorded of each layer and row, shape (layers, rows, columns)."""
