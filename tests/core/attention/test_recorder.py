@@ -36,9 +36,11 @@ class Rows:
     def __init__(self, columns: Sequence[int] = range(N), batch: int = 1) -> None:
         self.columns = columns
         self.batch = batch
+        self.shown: list[tuple[int, int]] = []
 
     def choose(self, first: int, tokens: torch.Tensor) -> list[Row]:
         end = first + tokens.shape[1]
+        self.shown.append((first, end))
         return [
             Row(str(column), sequence, column)
             for column in self.columns
@@ -125,6 +127,17 @@ def test_a_padded_batch_gives_the_rows_of_each_prompt(kind: str, implementation:
         found = rows.of(recorder, sequence)[:, padding:]
         assert np.all(found[:, :, :padding] == 0)
         close(found[:, :, padding:], reference(kind, prompt).mean(1), kind)
+
+
+@torch.no_grad()
+def test_without_a_cache_no_row_counts_twice() -> None:
+    """Every pass is over all tokens again then."""
+    model, rows = tiny("llama", "sdpa"), Rows()
+    with rows.recorded_by(model) as recorder:
+        for end in (N - 2, N - 1, N):
+            model(torch.tensor([IDS[:end]]), use_cache=False)
+    assert rows.shown == [(0, N - 2), (N - 2, N - 1), (N - 1, N)]
+    close(rows.of(recorder), reference("llama", IDS).mean(1))
 
 
 def same_call(**options: Any) -> dict[str, Any]:
