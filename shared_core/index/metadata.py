@@ -168,9 +168,23 @@ def conditions(where: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str
     ValueError
         If the filter is malformed.
     """
-    wanted = _wanted(where)
-    ranges = {key: each for key, each in wanted.items() if isinstance(each, Within)}
-    values = {key: [*wanted_values(where[key])] for key in wanted if key not in ranges}
+    if not isinstance(where, Mapping):
+        raise ValueError(f"a filter must be a mapping or a function of the metadata, got {where!r}")
+    values, ranges = dict[str, list[Any]](), dict[str, Within]()
+    for key, value in where.items():
+        if not isinstance(key, str):
+            raise ValueError(f"filter {key!r}: {value!r} has a key that is not a string")
+        if key.startswith("$"):
+            raise ValueError(
+                f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
+            )
+        if isinstance(value, Iterator):
+            raise ValueError(f"filter {key!r}: {value!r} can be read only once; give a list")
+        if isinstance(value, Mapping):
+            ranges[key] = _within(key, value)
+        else:
+            single = isinstance(value, str | bytes) or not isinstance(value, Collection)
+            values[key] = [value] if single else [*value]
     return values, ranges
 
 
@@ -189,29 +203,8 @@ def _within(key: str, value: Mapping[str, Any]) -> Within:
 
 def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any] | Within]:
     """Return what passes by key: values as `_hashable` has them, or bounds."""
-    if not isinstance(where, Mapping):
-        raise ValueError(f"a filter must be a mapping or a function of the metadata, got {where!r}")
-    for key, value in where.items():
-        if not isinstance(key, str):
-            raise ValueError(f"filter {key!r}: {value!r} has a key that is not a string")
-        if key.startswith("$"):
-            raise ValueError(
-                f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
-            )
-        if isinstance(value, Iterator):
-            raise ValueError(f"filter {key!r}: {value!r} can be read only once; give a list")
-    return {
-        key: _within(key, value)
-        if isinstance(value, Mapping)
-        else set(map(_hashable, wanted_values(value)))
-        for key, value in where.items()
-    }
-
-
-def wanted_values(value: Any) -> Collection[Any]:
-    """Return the values that a filter accepts: those of a collection, or the single one."""
-    single = isinstance(value, str | bytes) or not isinstance(value, Collection)
-    return [value] if single else value
+    values, ranges = conditions(where)
+    return ranges | {key: {*map(_hashable, each)} for key, each in values.items()}
 
 
 def _hashable(value: Any) -> Any:
