@@ -82,10 +82,6 @@ class Buffer(Generic[Number]):
         memory[self.size : size] = rows
         return Buffer(memory, size)
 
-    def apart(self) -> Buffer[Number]:
-        """Return the same rows without room, so that added ones go to new memory."""
-        return Buffer(self.rows, self.size)
-
 
 @dataclass(frozen=True)
 class ByteCopies:
@@ -138,10 +134,6 @@ class ByteCopies:
             longest = max(longest, (_longest(chunk) ** 2 + lost) ** 0.5)
         return ByteCopies(self.codes.with_rows(codes), self.scale, margin, longest)
 
-    def apart(self) -> ByteCopies:
-        """Return the same copies; see `Buffer.apart`."""
-        return replace(self, codes=self.codes.apart())
-
 
 @dataclass(frozen=True)
 class DenseSnapshot:
@@ -168,9 +160,8 @@ class DenseSnapshot:
     ann: AnnIndex | None = None
 
     def apart(self) -> DenseSnapshot:
-        """Return the same snapshot without room to grow; see `Buffer.apart`."""
-        copies = None if self.copies is None else self.copies.apart()
-        return replace(self, buffer=self.buffer.apart(), copies=copies)
+        """Return the same snapshot without room to grow, so that added rows go to new memory."""
+        return DenseSnapshot(self.metric, self.kind, ann=self.ann).extended(self.vectors)
 
     @property
     def vectors(self) -> Vectors:

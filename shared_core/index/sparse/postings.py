@@ -13,9 +13,6 @@ from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.select import run_starts
 from shared_core.native.kernels import Narrow
 
-FEW = 8
-"""Up to this many rows are looked for one by one, which is faster than marking them."""
-
 
 class Segment(NamedTuple):
     """The postings of a run of rows, by term. Never changed once made.
@@ -125,13 +122,6 @@ class Segment(NamedTuple):
         after = self.terms.searchsorted(wanted, "right")
         span = slice(self.starts[first], self.starts[after])
         return self.rows[span], self.counts[span], self.lengths[span]
-
-    def positions_of(self, marked: Bools) -> Rows:
-        """Return where the postings of the marked rows stand, shape (n,)."""
-        rows = marked.nonzero()[0].tolist()
-        if len(rows) > FEW:
-            return marked[self.rows].nonzero()[0]
-        return np.concatenate([(self.rows == row).nonzero()[0] for row in rows])
 
     def terms_at(self, positions: Rows) -> Ints:
         """Return the terms of some postings."""

@@ -116,8 +116,6 @@ class SparseSnapshot:
 
     def without(self, rows: Rows) -> SparseSnapshot:
         """Return the snapshot without `rows`; those deleted before are ignored."""
-        if rows.size and not 0 <= rows.min() <= rows.max() < self.size:
-            raise ValueError(f"rows must lie in [0, {self.size}), got {rows.tolist()}")
         alive = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
         dying = np.zeros(self.size, np.bool_)
         dying[rows] = True
@@ -126,7 +124,7 @@ class SparseSnapshot:
             return self
         df = self.df.copy()
         for segment in self.segments:
-            terms = segment.terms_at(segment.positions_of(dying))
+            terms = segment.terms_at(dying[segment.rows].nonzero()[0])
             df -= np.bincount(terms, minlength=df.size)
         return replace(self, alive=alive & ~dying, df=df)
 
