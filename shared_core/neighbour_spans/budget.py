@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 from shared_core.neighbour_spans.chunks import Chunk, Seed, Stop, stitch
 from shared_core.neighbour_spans.score import Scorer, SpanScore
-from shared_core.neighbour_spans.sweep import Window, chains
+from shared_core.neighbour_spans.sweep import Window, by_worth, chains
 
 Cost: TypeAlias = Callable[[Sequence[Chunk]], int]
 """Consecutive chunks -> tokens of their stitched text."""
@@ -127,15 +127,15 @@ class SpanBuilder:
     budget
         Tokens of all spans together; None: no limit.
     by_worth
-        Orders the chunks of all windows for the budget: all of them if the seeds alone exceed it,
-        otherwise the neighbours, after the seeds. None: neighbours by span and distance.
+        Whether chunks enter the budget in the order of `by_worth`: all of them if the seeds alone
+        exceed it, otherwise the neighbours, after the seeds. Else neighbours by span and distance.
     """
 
     windows: Sequence[Window]
     score: Scorer
     count_tokens: Callable[[str], int]
     budget: int | None
-    by_worth: Callable[[Sequence[Window]], Sequence[Chunk]] | None
+    by_worth: bool
     _texts: dict[tuple[str, ...], tuple[str, int]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -164,8 +164,8 @@ class SpanBuilder:
         centres = [window.centre for window in self.windows]
         kept, left = admit_chunks(centres, following, self._cost, budget)
         found: Sequence[Chunk] = centres
-        if self.by_worth is not None:
-            found = self.by_worth(self.windows)
+        if self.by_worth:
+            found = by_worth(self.windows)
             if len(kept) == len(centres):
                 found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
             kept, left = admit_chunks(found, following, self._cost, budget)
@@ -185,11 +185,11 @@ class SpanBuilder:
         rest.sort(key=lambda chain: (-self.score(chain, self._seeds).total, self._rank(chain)))
         spans = []
         for chain in rest:
-            if self.by_worth is None:
-                parts, left = add_neighbours(chain, kept, self._cost, left)
-            else:
+            if self.by_worth:
                 parts = parts_of({place for place, chunk in enumerate(chain) if chunk.id in kept})
                 parts = [part for part in parts if any(chain[at].id in self._ranks for at in part)]
+            else:
+                parts, left = add_neighbours(chain, kept, self._cost, left)
             spans += self._spans(chain, parts)
         return spans
 

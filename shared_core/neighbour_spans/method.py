@@ -12,9 +12,9 @@ import numpy as np
 
 from shared_core.checking import check_count, check_counts_of
 from shared_core.neighbour_spans.budget import Expansion, Span, SpanBuilder
-from shared_core.neighbour_spans.chunks import Chunk, ChunkSource, Neighbourhood, Seed, Stop
+from shared_core.neighbour_spans.chunks import ChunkSource, Neighbourhood, Seed, Stop
 from shared_core.neighbour_spans.score import Scorer, Weights
-from shared_core.neighbour_spans.sweep import WIDEST, Continuity, Window, by_worth, related, sweep
+from shared_core.neighbour_spans.sweep import WIDEST, Continuity, Window, related, sweep
 from shared_core.placement import Placement, resolve_without_profile
 from shared_core.tokens import estimate_tokens
 
@@ -115,10 +115,10 @@ class NeighbourSpans:
         windows = [self._window(seed, around, continuity) for seed, around in hits]
         spans = SpanBuilder(
             windows=windows,
-            score=Scorer.of(windows, self.weights, self.decay, continuity),
+            score=Scorer(windows, self.weights, self.decay, continuity),
             count_tokens=self.count_tokens or estimate_tokens,
             budget=self.token_budget,
-            by_worth=by_worth if self.window == "auto" else None,
+            by_worth=self.window == "auto",
         ).spans()
         kept = {seed.chunk.id for span in spans for seed in span.seeds}
         dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in kept)
@@ -130,7 +130,7 @@ class NeighbourSpans:
             reach, limit = related(around), "auto"
         else:
             reach = self.window, self.window
-        return sweep(seed, around, reach, limit, continuity or _unknown, self.min_continuity)
+        return sweep(seed, around, reach, limit, continuity, self.min_continuity)
 
     def _placement(self, spans: Sequence[Span]) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order
@@ -164,7 +164,3 @@ def _look_up_continuity(source: ChunkSource, found: Sequence[Neighbourhood]) -> 
         return None
     cosines = dict(zip(pairs, answers, strict=True))
     return lambda first, second: cosines[first.id, second.id]
-
-
-def _unknown(_first: Chunk, _second: Chunk) -> None:
-    return None

@@ -57,25 +57,22 @@ class ChunkTable:
     def put(self, row: int, chunk: Chunk, links: Links | None = None) -> None:
         """Add a chunk and the neighbours that it names, at or beyond the present size."""
         self.chunks[row], self.size = chunk, row + 1
-        linked = links is not None and links.any
         if links is not None:
             self._links[row] = links
             # Some splitters write one direction only, so links are followed in both.
             for step in (-1, 1):
                 if (id := links.id(step)) is not None:
                     self._naming.setdefault((id, -step), []).append(row)
+        linked, numbered = self.links(row).any, chunk.number is not None
         if linked:
             self.linked_documents.add(chunk.document)
-        key = chunk.document, chunk.number is not None
-        order = self._orders.get(key)
-        if order is None and chunk.number is not None:
-            order = self._orders[key] = ChunkOrder(self.chunks)
-        elif order is None and chunk.start is not None and chunk.text and not linked:
-            order = self._orders[key] = OffsetOrder(self.chunks)
-        placed = order is not None and (key[1] or (chunk.text != "" and not linked))
-        if order is not None and placed:
-            order.put(row)
-        if placed or linked:
+        key = chunk.document, numbered
+        by_start = chunk.text and not linked and (chunk.start is not None or key in self._orders)
+        if numbered or by_start:
+            if key not in self._orders:
+                self._orders[key] = (ChunkOrder if numbered else OffsetOrder)(self.chunks)
+            self._orders[key].put(row)
+        if numbered or by_start or linked:
             self._sections.setdefault((chunk.document, chunk.heading), array("q")).append(row)
 
     def links(self, row: int) -> Links:

@@ -70,45 +70,33 @@ def adjacency(places: Sequence[int], decay: float) -> float:
     return 1 + 2 * pairs / len(places)
 
 
-@dataclass(frozen=True, slots=True)
 class Scorer:
     """Scores spans of one query.
 
-    Attributes
+    Parameters
     ----------
+    windows
+        One per seed.
     weights, decay
         As in `NeighbourSpans`.
     continuity
         Cosine of two adjacent chunks; None: the source has no embeddings.
-    opening
-        Ids of chunks that are first in their section.
-    section_sizes
-        Seed id -> number of chunks in its section, where known.
     """
 
-    weights: Weights
-    decay: float
-    continuity: Continuity | None
-    opening: set[str]
-    section_sizes: Mapping[str, int]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         windows: Sequence[Window],
         weights: Weights,
         decay: float,
         continuity: Continuity | None,
-    ) -> Scorer:
-        """Return the scorer for the windows of a query."""
-        opening: set[str] = set()
-        sizes = {}
-        for window in windows:
-            around = window.neighbourhood
-            opening |= section_openings(around.run, around.before_end)
-            if around.section_size is not None:
-                sizes[around.seed.id] = around.section_size
-        return cls(weights, decay, continuity, opening, sizes)
+    ) -> None:
+        self._weights, self._decay, self._continuity = weights, decay, continuity
+        self._opening = set[str]()
+        for around in (window.neighbourhood for window in windows):
+            self._opening |= section_openings(around.run, around.before_end)
+        self._section_sizes = {
+            window.centre.id: window.neighbourhood.section_size for window in windows
+        }
 
     def __call__(self, chunks: Sequence[Chunk], seeds: Mapping[str, Seed]) -> SpanScore:
         """Score the span of these chunks.
@@ -123,20 +111,20 @@ class Scorer:
         places = [place for place, chunk in enumerate(chunks) if chunk.id in seeds]
         best = max(places, key=lambda place: seeds[chunks[place].id].score)
         similarity = seeds[chunks[best].id].score
-        near = adjacency(places, self.decay)
+        near = adjacency(places, self._decay)
         flow, flow_from = self._flow(chunks)
         parent, parent_from = self._parent(chunks, best)
         parts = similarity, near, flow, parent
-        total = sum(weight * part for weight, part in zip(self.weights, parts, strict=True))
+        total = sum(weight * part for weight, part in zip(self._weights, parts, strict=True))
         return SpanScore(total, *parts, flow_from, parent_from)
 
     def _flow(self, chunks: Sequence[Chunk]) -> tuple[float, str]:
-        if self.continuity is None:
+        if self._continuity is None:
             return 0.0, "unknown: the source has no embeddings"
         if len(chunks) == 1:
             return 1.0, "one chunk"
         pairs = list(pairwise(chunks))
-        known = [cosine for a, b in pairs if (cosine := self.continuity(a, b)) is not None]
+        known = [cosine for a, b in pairs if (cosine := self._continuity(a, b)) is not None]
         if not known:
             return 0.0, "unknown: the chunks have no embeddings"
         return sum(known) / len(known), f"{len(known)} of {len(pairs)} pairs of adjacent chunks"
@@ -147,9 +135,9 @@ class Scorer:
             first -= 1
         while last + 1 < len(chunks) and not headings_differ(chunks[last], chunks[last + 1]):
             last += 1
-        if chunks[first].id in self.opening:
+        if chunks[first].id in self._opening:
             return 1.0, "the first chunk of the section is there"
-        size = self.section_sizes.get(chunks[best].id)
+        size = self._section_sizes.get(chunks[best].id)
         if size is None:
             return 0.0, "unknown: neither the first chunk nor the size of its section is known"
         # A chunk with an unknown heading does not end a section, and does not count towards it.

@@ -67,7 +67,7 @@ def sweep(
     around: Neighbourhood,
     reach: tuple[int, int],
     limit: Stop,
-    continuity: Continuity,
+    continuity: Continuity | None,
     min_continuity: float | None,
 ) -> Window:
     """Return a seed and its neighbours up to `reach`, or up to where a side is blocked.
@@ -92,7 +92,8 @@ def sweep(
             if not 0 <= outer < len(run):
                 return inner, limit if end == "more" else end
             if min_continuity is not None and headings_differ(run[inner], run[outer]):
-                cosine = continuity(*(run[i] for i in sorted((inner, outer))))
+                pair = run[min(inner, outer)], run[max(inner, outer)]
+                cosine = None if continuity is None else continuity(*pair)
                 if cosine is None or cosine < min_continuity:
                     return inner, "heading" if cosine is None else "continuity"
         last = at + step * count
@@ -175,7 +176,7 @@ def related(neighbours: Neighbourhood) -> tuple[int, int]:
     At most 4 each; the sweep may still stop earlier, at a heading.
     """
     before, after = (
-        _count_near(neighbours.seed, side[:WIDEST])
+        sum(distance <= FAR for distance in _distances(neighbours.seed, side[:WIDEST]))
         for side in (neighbours.before[::-1], neighbours.after)
     )
     return before, after
@@ -219,16 +220,6 @@ def _around(window: Window) -> list[tuple[Chunk, float]]:
     for side in (after, before):
         found += zip(side, _distances(window.centre, side), strict=True)
     return found
-
-
-def _count_near(seed: Chunk, side: Sequence[Chunk]) -> int:
-    """Return how many chunks of a side, from the seed outwards, are within `FAR`."""
-    count = 0
-    for distance in _distances(seed, side):
-        if distance > FAR:  # so are all chunks beyond
-            break
-        count += 1
-    return count
 
 
 def _distances(seed: Chunk, side: Sequence[Chunk]) -> Iterator[float]:
