@@ -82,11 +82,10 @@ def test_what_is_found(kind: str, indexes: dict[str, HybridIndex], queries: np.n
         assert [each.id for each in alone.passages] == [each.id for each in pool.passages]
 
 
-@pytest.mark.parametrize("stretch", [1.0, 100.0, 1e9])
-def test_vectors_that_come_later_may_be_longer(kind: str, stretch: float) -> None:
+def test_vectors_that_come_later_may_be_longer(kind: str) -> None:
     """With inner products, the first batch must not set a scale to which later ones are clipped."""
     made = clustered_vectors(N + 20, 32)
-    early, late, queries = made[: N // 2], stretch * made[N // 2 : N], made[N:]
+    early, late, queries = made[: N // 2], 1e9 * made[N // 2 : N], made[N:]
     flat, near = (build(each, early, "inner_product") for each in ("flat", kind))
     for index in (flat, near):
         index.add(passages([""] * len(late), prefix="late"), late)
@@ -108,6 +107,8 @@ def test_a_deep_search_finds_k(
     """k of half the corpus comes back in full, k beyond it gives all; also where all are equal."""
     assert len(indexes[kind].search("", queries[0], k=N // 2)) == N // 2
     assert len(indexes[kind].search("", queries[0], k=2 * N)) == N
+    few = build(kind, np.zeros((SMALL - 1, 4)))
+    assert few._state.dense.ann is None, "few are scanned"
     for value in (0.0, 0.7):
         assert len(build(kind, np.full((SMALL, 4), value)).search("", [1.0, 0, 0, 0], k=10)) == 10
 
@@ -184,10 +185,3 @@ def test_round_trip(kind: str, indexes: dict[str, HybridIndex], tmp_path: Path) 
     before = ann_of(loaded)
     loaded.add(passages(["late"], prefix="late"), clustered_vectors(1, DIM, seed=9))
     assert (len(loaded), ann_of(loaded)) == (N + 1, before)
-
-
-def test_few_passages_are_searched_exactly(kind: str, vectors: np.ndarray) -> None:
-    """Below the threshold nothing is preselected, so nothing can be missed."""
-    few = [build(each, vectors[: SMALL - 1]) for each in (kind, "flat")]
-    assert few[0]._state.dense.ann is None
-    assert few[0].search("", vectors[3]) == few[1].search("", vectors[3])

@@ -19,21 +19,13 @@ from shared_core.index.tokenize import expand_word
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("Use torch.nn.Conv2d!", ["use", "torch.nn.conv2d", "torch", "nn", "conv2d"]),
-        ("snake_case_name", ["snake_case_name", "snake", "case", "name"]),
-        ("camelCase", ["camelcase", "camel", "case"]),
         ("PascalCaseName", ["pascalcasename", "pascal", "case", "name"]),
         ("HTTPServer", ["httpserver", "http", "server"]),
         ("__init__", ["__init__", "init"]),
-        ("_", ["_"]),
-        ("Plain words, and more.", ["plain", "words", "and", "more"]),
-        ("end. Begin", ["end", "begin"]),
-        ("v1.5", ["v1.5", "v1", "5"]),
+        ("end. Begin _ v1.5", ["end", "begin", "_", "v1.5", "v1", "5"]),
         ("max_max", ["max_max", "max"]),
         ("again again", ["again", "again"]),
-        ("", []),
-        (" \t\n", []),
-        ("!?-", []),
+        (" \t\n!?-", []),
     ],
 )
 def test_identifiers_are_kept_whole_and_in_parts(text: str, tokens: list[str]) -> None:
@@ -41,22 +33,10 @@ def test_identifiers_are_kept_whole_and_in_parts(text: str, tokens: list[str]) -
     assert tokenize(text) == tokens
 
 
-def test_a_dotted_name_keeps_its_snake_case_part_whole() -> None:
-    """Whoever asks for ``max_pool2d`` means that name, and not any text with its two halves."""
-    text = "torch.nn.functional.max_pool2d"
-    assert {text, "functional", "max_pool2d", "max", "pool2d"} <= {*tokenize(text)}
-    index = BM25Index.from_texts([text, "pool2d of the max"])
-    assert index.search("max_pool2d", 1)[0].tolist() == [0]
-
-
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("Größe ÄNDERN", ["größe", "ändern"]),
-        ("Привет МИР", ["привет", "мир"]),
-        ("東京", ["東京"]),
-        ("ΑΒΓ", ["αβγ"]),
-        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("Größe ÄNDERN МИР 東京", ["größe", "ändern", "мир", "東京"]),
         ("عَرَبِيّ שָׁלוֹם", ["عَرَبِيّ", "שָׁלוֹם"]),
         ("कि.की कि", ["कि.की", "कि", "की", "कि"]),
         ("x\u0302 5\ufe0f\u20e3", ["x", "5"]),
@@ -130,25 +110,22 @@ def test_any_callable_serves_as_tokenizer() -> None:
     assert sorted(index.search("京都", 10)[0].tolist()) == [0, 1]
 
 
-def test_a_tokenizer_that_returns_no_strings_is_refused() -> None:
-    """Numbers would be lost on saving; the message shows what came. What cannot be called, too."""
+@pytest.mark.parametrize(
+    ("tokenizer", "told"),
+    [
+        (str.lower, "must return a list of strings, got 'ab'"),
+        ([].append, "must return a list of strings, got None"),
+        (lambda _: [7], "must return strings, got 7"),
+    ],
+)
+def test_a_tokenizer_that_returns_no_list_of_strings_is_refused(tokenizer: Any, told: str) -> None:
+    """A text's letters would be the tokens, and numbers be lost on saving."""
     with pytest.raises(ValueError, match="tokenizer must be a function of a text, got 3"):
         BM25Index.from_texts([], tokenizer=3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="must return strings, got 7"):
-        BM25Index.from_texts(["x"], tokenizer=lambda _: [7])  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "got"), [(str.lower, "'ab'"), ("{}".format, "'ab'"), ([].append, "None")]
-)
-def test_a_tokenizer_that_returns_a_text_or_nothing_is_refused(tokenizer: Any, got: str) -> None:
-    """A text's letters would be the tokens; of what is indexed as of a query."""
-    told = f"the tokenizer must return a list of strings, got {got}"
     with pytest.raises(TypeError, match=told):
         BM25Index.from_texts(["ab"], tokenizer=tokenizer)
     index = BM25Index.from_texts(
         ["a", "b"], tokenizer=lambda text: tokenizer(text) if text == "ab" else [text]
     )
-    for ask in (index.scores, lambda text: index.score_texts("a", [text])):
-        with pytest.raises(TypeError, match=told):
-            ask("ab")
+    with pytest.raises(TypeError, match=told):
+        index.scores("ab")

@@ -43,7 +43,6 @@ def test_the_length_of_vectors_does_not_matter(size: float) -> None:
     ("vector", "message"),
     [
         ([0.8, 0.6, 0.0], r"passage 'p1' now has cosine 0\.960"),
-        ([-0.6, -0.8, 0.0], "cosine -1"),
         ([0.6, 0.8], "dimension 3, the embedding model gives dimension 2"),
         ([0.0, 0.0, 0.0], "not the one the index was built with"),
         ([float("nan")] * 3, "not the one the index was built with"),
