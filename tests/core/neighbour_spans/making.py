@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import numpy.typing as npt
 
-from shared_core import Passage
-from shared_core.neighbour_spans import Chunk, Expansion, PassageNeighbours, Seed, Span
+from shared_core import HybridIndex, Passage
+from shared_core.neighbour_spans import (
+    Chunk,
+    ChunkKeys,
+    Expansion,
+    Neighbourhood,
+    PassageNeighbours,
+    Seed,
+    Span,
+)
 
 
 class ChunkGiven:
@@ -34,6 +43,26 @@ def neighbours_of(
 ) -> PassageNeighbours:
     """Return chunks as a source of neighbours; with vectors it knows their continuity."""
     return PassageNeighbours.of(passages_of(chunks), GIVEN, vectors)
+
+
+def index_of(passages: Sequence[Passage]) -> HybridIndex:
+    index = HybridIndex()
+    put(index, passages)
+    return index
+
+
+def put(index: HybridIndex, passages: Sequence[Passage]) -> None:
+    """Add passages with vectors that do not matter."""
+    index.add(passages, np.ones((len(passages), 8)))
+
+
+def around(source: PassageNeighbours, seed: Passage, window: int = 99) -> Neighbourhood:
+    (found,) = source.around([ChunkKeys().chunk(seed)], window)
+    return found
+
+
+def run_ids(found: Neighbourhood) -> list[str]:
+    return [chunk.id for chunk in found.run]
 
 
 def prose(words: int) -> str:

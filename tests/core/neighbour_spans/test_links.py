@@ -57,17 +57,6 @@ def test_links_do_without_numbers() -> None:
     assert all_ids(spans.expand(linked("f", "b"), source)) == [["e", "f", "g"], ["a", "b", "c"]]
 
 
-@pytest.mark.parametrize(
-    "after", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "a"}]
-)
-@pytest.mark.parametrize("window", [1, 2, 5])
-def test_a_loop_of_links_is_cut(after: dict[str, str], window: int) -> None:
-    """Each chunk once, and every seed is there."""
-    names = [*after]
-    expansion = NeighbourSpans(window=window).expand(linked(*names), Links(after))
-    assert sorted(id for span in all_ids(expansion) for id in span) == names
-
-
 names = st.sampled_from("abcdefg")
 
 

@@ -21,7 +21,6 @@ CHUNKS = split(prose(100))
 @pytest.mark.parametrize(
     ("number", "before", "after", "ends"),
     [
-        (0, "", "12", ("document", "more")),
         (1, "0", "23", ("document", "more")),
         (2, "01", "34", ("more", "more")),
         (8, "67", "", ("more", "document")),
@@ -56,11 +55,6 @@ def test_a_seed_is_known_by_its_place_where_its_id_is_not() -> None:
     assert neighbours_of(CHUNKS).around([stranger], 1) == [Neighbourhood(stranger)]
 
 
-def add(index: HybridIndex, chunks: Sequence[Chunk], vectors: object = None) -> None:
-    given = np.ones((len(chunks), 4)) if vectors is None else vectors
-    index.add(passages_of(chunks), given)  # type: ignore[arg-type]
-
-
 def told(
     source: PassageNeighbours, chunks: Sequence[Chunk]
 ) -> tuple[list[Neighbourhood], dict[tuple[str, str], float | None]]:
@@ -71,20 +65,22 @@ def told(
     return around, dict(zip(names, source.continuity(pairs), strict=True))
 
 
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 11)), max_size=20))
+@given(st.lists(st.tuples(st.sampled_from(["add", "delete", "compact"]), st.integers(0, 11))))
 @pytest.mark.filterwarnings("ignore:no passage says which chunk")
-def test_adding_and_deleting_leaves_what_was_put_in_last(steps: list[tuple[bool, int]]) -> None:
+def test_adding_and_deleting_leaves_what_was_put_in_last(steps: list[tuple[str, int]]) -> None:
     """The same answers as of chunks in memory, embeddings included, at every step."""
     chunks = split(prose(200), headings=[("A",)] * 5 + [("B",)] * 13)[:12]
     vectors = np.random.default_rng(0).normal(size=(12, 4))
     index, there = HybridIndex(), set()
-    for adding, at in steps:
-        if adding:
-            add(index, [chunks[at]], vectors[[at]])
+    for step, at in steps:
+        if step == "add":
+            index.add(passages_of([chunks[at]]), vectors[[at]])
             there.add(at)
-        else:
+        elif step == "delete":
             index.delete([chunks[at].id])
             there.discard(at)
+        else:
+            index.compact()
         rows = sorted(there)
         afresh = neighbours_of([chunks[at] for at in rows], vectors[rows])
         assert told(index.neighbours(GIVEN), chunks) == told(afresh, chunks)
@@ -96,7 +92,7 @@ def test_continuity_does_not_see_lengths(size: float) -> None:
     vectors = np.array([[3, 4], [size * 3, size * 4], [size * 4, size * -3]])
     index = HybridIndex(metric="inner_product")
     kept = np.array([[3, 4], [3e-23, 4e-23], [4e-23, -3e-23]])
-    add(index, CHUNKS[:3], kept)
+    index.add(passages_of(CHUNKS[:3]), kept)
     for source in (neighbours_of(CHUNKS[:3], vectors), index.neighbours(GIVEN)):
         assert told(source, CHUNKS[1:2])[1] == pytest.approx(
             {("d0", "d1"): 1, ("d1", "d2"): 0}, abs=1e-6

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document
-from langchain_text_splitters import (
-    RecursiveCharacterTextSplitter,
-    TextSplitter,
-)
+from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitter
 
-from shared_core import HybridIndex, Passage
+from shared_core import Passage
 from shared_core.index import ChunkKeys
-from shared_core.neighbour_spans import Neighbourhood, PassageNeighbours, stitch
+from shared_core.neighbour_spans import PassageNeighbours, stitch
 from shared_core.neighbour_spans.order import MOST_STRIPPED
 from tests.core.making import lines_run
+from tests.core.neighbour_spans.making import around, index_of, put, run_ids
 
 KEYS = ChunkKeys()
 
@@ -34,20 +30,6 @@ def split(text: str, splitter: TextSplitter, name: str = "manual") -> list[Passa
 
 def starts(passages: Sequence[Passage]) -> list[int]:
     return [passage.metadata["start_index"] for passage in passages]
-
-
-def index_of(passages: Sequence[Passage]) -> HybridIndex:
-    index = HybridIndex()
-    index.add(passages, ones(passages))
-    return index
-
-
-def ones(passages: Sequence[Passage]) -> np.ndarray[Any, Any]:
-    return np.ones((len(passages), 2))
-
-
-def ids(found: Neighbourhood) -> list[str]:
-    return [chunk.id for chunk in found.run]
 
 
 HEADED = (
@@ -70,7 +52,7 @@ def test_a_line_that_begins_the_next_chunk_disputes_nothing(named: bool) -> None
     if not named:
         given = [replace(each, id="") for each in given]
     source = PassageNeighbours.of(given[::-1], KEYS)
-    (found,) = source.around([KEYS.chunk(given[0])], 3)
+    found = around(source, given[0])
     assert [chunk.text for chunk in found.run] == [passage.text for passage in given]
     assert stitch(found.run) == HEADED
 
@@ -80,8 +62,8 @@ def test_texts_that_start_alike_and_go_on_differently_are_two() -> None:
     texts = ("The valve", "The valve is open.", "The valve is shut.")
     given = [Passage(text, text, {"source": "f", "start_index": 0}) for text in texts]
     with pytest.warns(UserWarning, match=r"'The valve is open.' and .* both start at 0 of"):
-        (found,) = PassageNeighbours.of(given, KEYS).around([KEYS.chunk(given[0])], 1)
-    assert ids(found) == ["The valve"]
+        found = around(PassageNeighbours.of(given, KEYS), given[0])
+    assert run_ids(found) == ["The valve"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -94,7 +76,7 @@ def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
             for row in range(rows)
         ]
         source = PassageNeighbours.of(given, KEYS)
-        return lines_run(lambda: source.around([KEYS.chunk(given[0])], 1))
+        return lines_run(lambda: around(source, given[0], 1))
 
     assert taken(2000) < 3 * taken(1000)
 
@@ -117,11 +99,6 @@ def sentences() -> list[Passage]:
     given = split(SENTENCES, splitter)
     assert starts(given)[:5] == [0, -1, 118, -1, 238]
     return given
-
-
-def around(source: PassageNeighbours, seed: Passage, window: int = 99) -> Neighbourhood:
-    (found,) = source.around([KEYS.chunk(seed)], window)
-    return found
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -149,7 +126,7 @@ def test_lost_chunks_lie_where_they_came_among_several_texts_too() -> None:
     source = index_of([*given, other]).neighbours()
     for seed in given:
         found = around(source, seed)
-        assert ids(found) == [each.id for each in given]
+        assert run_ids(found) == [each.id for each in given]
         assert (found.before_end, found.after_end) == ("missing", "missing")
 
 
@@ -158,7 +135,7 @@ def test_a_lost_chunk_of_another_id_is_known_by_its_text() -> None:
     """A vector store may have given it an id of its own."""
     given = sentences()
     found = around(PassageNeighbours.of(given, KEYS), replace(given[3], id="of the store"), 1)
-    assert ids(found) == ["manual2", "manual3", "manual4"]
+    assert run_ids(found) == ["manual2", "manual3", "manual4"]
 
 
 STEPS = (
@@ -190,26 +167,12 @@ def test_a_small_chunk_that_is_filtered_out_ends_a_side(heading: str | None) -> 
         given = [replace(each, metadata={**each.metadata, "heading": heading}) for each in given]
         given.append(Passage("other", "Another text.", {"source": "manual", "start_index": 0}))
     index = index_of(given)
-    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given[:4]]
+    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given[:4]]
     source = index.neighbours(where=lambda metadata: "secret" not in metadata)
     found = around(source, given[0])
-    assert (ids(found), found.after_end) == (["manual0"], "missing")
+    assert (run_ids(found), found.after_end) == (["manual0"], "missing")
     found = around(source, given[3])
-    assert (ids(found), found.before_end) == (["manual2", "manual3"], "missing")
-
-
-def test_a_small_chunk_that_was_deleted_ends_a_side() -> None:
-    """Until it is there again, for a source that is made then."""
-    given = steps()
-    index = index_of(given)
-    index.neighbours()
-    index.delete(["manual1"])
-    without = index.neighbours()
-    found = around(without, given[0])
-    assert (ids(found), found.after_end) == (["manual0"], "missing")
-    index.add([given[1]], np.ones((1, 2)))
-    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
-    assert ids(around(without, given[0])) == ["manual0"]
+    assert (run_ids(found), found.before_end) == (["manual2", "manual3"], "missing")
 
 
 def test_a_chunk_of_a_later_state_parts_nothing() -> None:
@@ -217,12 +180,13 @@ def test_a_chunk_of_a_later_state_parts_nothing() -> None:
     given = steps()
     index = index_of([given[0], *given[2:]])
     before = index.neighbours()
-    index.add([given[1]], np.ones((1, 2)))
-    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
-    assert ids(around(before, given[0])) == ["manual0", "manual2", "manual3"]
+    put(index, [given[1]])
+    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    assert run_ids(around(before, given[0])) == ["manual0", "manual2", "manual3"]
 
 
-def test_what_an_update_leaves_behind_parts_nothing() -> None:
+@pytest.mark.filterwarnings("error")
+def test_what_an_update_leaves_behind_parts_and_disputes_nothing() -> None:
     """Its offsets are those of the former text, where now there is white space or another chunk."""
     before = " ".join(f"Former line {at} was rather long, says the manual." for at in range(20))
     after = " ".join(f"Line {at} is short." for at in range(50))
@@ -232,8 +196,8 @@ def test_what_an_update_leaves_behind_parts_nothing() -> None:
     index.delete([each.id for each in split(before, splitter)])
     given = split(after, splitter, "new")
     given = [replace(each, metadata={**each.metadata, "source": "manual"}) for each in given]
-    index.add(given, ones(given))
-    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    put(index, given)
+    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
 
 
 def placed(start: int, text: str, name: str = "") -> Passage:
@@ -246,9 +210,9 @@ def test_of_several_chunks_that_start_alike_the_longest_is_next_to_what_follows(
     given = [*(placed(0, text, text) for text in texts), placed(19, "Close it.")]
     source = PassageNeighbours.of(given[::-1], KEYS)
     for seed in given:
-        assert ids(around(source, seed)) == [*texts, "at 19"]
-    assert ids(around(source, given[3], 1)) == [texts[2], "at 19"]
-    assert ids(around(source, given[2], 1)) == [*texts[1:], "at 19"]
+        assert run_ids(around(source, seed)) == [*texts, "at 19"]
+    assert run_ids(around(source, given[3], 1)) == [texts[2], "at 19"]
+    assert run_ids(around(source, given[2], 1)) == [*texts[1:], "at 19"]
 
 
 @pytest.mark.parametrize("gap", [MOST_STRIPPED, MOST_STRIPPED + 1])
@@ -268,8 +232,8 @@ def test_a_former_text_that_ends_as_the_new_one_parts_nothing() -> None:
     index.neighbours()
     index.delete(["former"])
     given = [placed(0, "Open."), placed(7, "Close it.")]
-    index.add(given, ones(given))
-    assert ids(around(index.neighbours(), given[0])) == ["at 0", "at 7"]
+    put(index, given)
+    assert run_ids(around(index.neighbours(), given[0])) == ["at 0", "at 7"]
 
 
 def tails(**hidden: object) -> list[Passage]:
@@ -290,28 +254,28 @@ def test_a_small_lost_chunk_that_is_hidden_ends_a_side() -> None:
     """Filtered out, or deleted."""
     given = tails(secret=True)
     index = index_of(given)
-    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
     source = index.neighbours(where=lambda metadata: "secret" not in metadata)
     for deleted in (False, True):
         if deleted:
             index.delete([given[3].id])
             source = index.neighbours()
         found = around(source, given[2])
-        assert (ids(found), found.after_end) == (["0", "0b", "1"], "missing")
+        assert (run_ids(found), found.after_end) == (["0", "0b", "1"], "missing")
         found = around(source, given[4])
-        assert (ids(found)[0], found.before_end) == ("2", "missing")
+        assert (run_ids(found)[0], found.before_end) == ("2", "missing")
 
 
 def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
     """Written anew by itself it comes last, and overlaps nothing; its former place is a hole."""
     given = sentences()
     index = index_of(given)
-    assert ids(around(index.neighbours(), given[3], 1)) == ["manual2", "manual3", "manual4"]
-    index.add([replace(given[3], text=given[3].text.upper())], np.ones((1, 2)))
+    assert run_ids(around(index.neighbours(), given[3], 1)) == ["manual2", "manual3", "manual4"]
+    put(index, [replace(given[3], text=given[3].text.upper())])
     for _ in range(2):
         source = index.neighbours()
         found, last = around(source, given[3]), around(source, given[-1])
-        assert ids(found) == ["manual3"]
+        assert run_ids(found) == ["manual3"]
         assert (found.before_end, found.after_end, last.after_end) == ("missing",) * 3
         assert around(source, given[2], 1).after_end == "missing"
         index.compact()

@@ -80,9 +80,7 @@ def test_scores_that_cannot_be_fused_are_refused(dense: Any, sparse: Any, messag
             use(dense, sparse)
 
 
-@pytest.mark.parametrize(
-    "alpha", [-0.01, 1.01, NAN, "auto", "0.3", [0.3], 0.3j, np.complex128(0.3), np.True_]
-)
+@pytest.mark.parametrize("alpha", [-0.01, 1.01, NAN, "0.3", 0.3j, np.True_])
 def test_an_alpha_out_of_range_is_refused(alpha: Any) -> None:
     """A ValueError that names it, whatever its type."""
     with pytest.raises(ValueError, match="alpha must"):
