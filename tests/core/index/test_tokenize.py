@@ -88,15 +88,12 @@ def test_the_vocabulary_counts_what_the_tokenizer_says(steps: list[tuple[bool, s
 def test_what_is_long_is_not_remembered() -> None:
     """A server would keep every query that has no spaces."""
     vocabulary = Vocabulary()
-    words = ["the", "cat", "sat", "on", "mat"]
-    vocabulary.learn(" ".join(words))
-    known = len(vocabulary._known)
-    for n in range(50):
-        vocabulary.count(",".join(words[n % 5 :] + words * 20))
-        vocabulary.learn("-".join(words[n % 5 :] + words * 20))
-    assert len(vocabulary._known) == known
+    vocabulary.learn("cat mat")
+    vocabulary.count("cat," * 20)
+    vocabulary.learn("cat-" * 20)
+    assert len(vocabulary._known) == 2
     vocabulary.count("cat,mat")
-    assert len(vocabulary._known) == known + 1
+    assert len(vocabulary._known) == 3
 
 
 def test_any_callable_serves_as_tokenizer() -> None:

@@ -97,11 +97,3 @@ def test_continuity_does_not_see_lengths(size: float) -> None:
         assert told(source, CHUNKS[1:2])[1] == pytest.approx(
             {("d0", "d1"): 1, ("d1", "d2"): 0}, abs=1e-6
         )
-
-
-def test_a_vector_that_is_not_finite_is_refused() -> None:
-    """A cosine of NaN would be the score of a span."""
-    with pytest.raises(
-        ValueError, match="the passages: vector of 'd1' holds a value that is not finite"
-    ):
-        neighbours_of(CHUNKS[:2], np.array([[1, 2], [0, np.nan]]))
