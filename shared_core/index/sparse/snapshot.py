@@ -71,25 +71,15 @@ class SparseSnapshot:
         return self.size >= COMPACT and 2 * self.alive_count < self.size
 
     @cached_property
-    def mean_length(self) -> float:
-        """Mean number of tokens of the alive rows; 0 for none."""
-        lengths = self.lengths if self.alive is None else self.lengths[self.alive]
-        return float(lengths.mean(dtype=np.float64)) if lengths.size else 0.0
-
-    @cached_property
     def norm(self) -> Norm:
-        """See `BM25Options.length_norm`."""
-        return self.options.length_norm(self.mean_length)
+        """See `BM25Options.length_norm`; the mean is that of the alive rows, 0 for none."""
+        lengths = self.lengths if self.alive is None else self.lengths[self.alive]
+        return self.options.length_norm(float(lengths.sum(dtype=np.float64)) / max(lengths.size, 1))
 
     @cached_property
     def idf(self) -> Idf:
         """The inverse document frequencies, computed term by term when first read."""
         return Idf(self)
-
-    @cached_property
-    def mean_idf(self) -> float:
-        """See `BM25Options.mean_idf`."""
-        return self.options.mean_idf(self.df, self.alive_count)
 
     def extended(self, documents: Sequence[Sequence[int]]) -> SparseSnapshot:
         """Return the snapshot with `documents`, lists of their terms, in new rows at the end."""
@@ -154,7 +144,8 @@ class Idf(dict[int, float | None]):
     def __init__(self, snapshot: SparseSnapshot) -> None:
         super().__init__()
         self._options, self._df = snapshot.options, snapshot.df
-        self._n, self._mean = snapshot.alive_count, snapshot.mean_idf
+        self._n = snapshot.alive_count
+        self._mean = self._options.mean_idf(self._df, self._n)
 
     def __missing__(self, term: int) -> float | None:
         df = int(self._df[term]) if term < self._df.size else 0

@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import dense
 from shared_core.index.metadata import predicate
-from tests.core.making import found_ids, make_index, random_vectors
+from tests.core.making import found_ids
 
 pytestmark = pytest.mark.usefixtures("either_way")
-
-QUERY = random_vectors(1, seed=99)[0]
 
 METADATA: list[dict[str, Any]] = [
     {"lang": "en", "year": 2020, "tags": ["a", "b"]},
@@ -85,19 +82,6 @@ def test_values_without_a_hash_are_compared_too(held: object, wanted: object, eq
         where = {"key": [sought]}
         assert len(index.search("word", [1.0], where=where)) == equal
         assert predicate(where)({"key": value}) == equal
-
-
-@pytest.mark.parametrize(("n", "modulus"), [(60, 2), (400, 97)])
-def test_a_filter_holds_in_both_legs(n: int, modulus: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loose and strict, with few-row scans forced: only allowed ones, k of them, though no best."""
-    monkeypatch.setattr(dense, "FEW", 4)
-    index = make_index(n)
-    for alpha in (0.0, 0.5, 1.0):
-        ranking = index.search(
-            "w0 w1 w40", QUERY, k=8, fetch_k=8, alpha=alpha, where=lambda m: m["n"] % modulus == 0
-        )
-        assert all(passage.metadata["n"] % modulus == 0 for passage in ranking.passages)
-        assert len(ranking) == min(8, len(range(0, n, modulus)))
 
 
 @pytest.mark.parametrize(
