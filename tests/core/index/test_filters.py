@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("either_way")
 
 METADATA: list[dict[str, Any]] = [
     {"lang": "en", "year": 2020, "tags": ["a", "b"]},
-    {"lang": "de", "year": 2021},
+    {"lang": "de", "year": 2021, "flag": True},
     {"lang": "en", "year": 2021, "flag": None},
     {},
 ]
@@ -52,6 +52,7 @@ def found(index: HybridIndex, where: Any) -> set[str]:
         ({"year": {"$gte": 2020, "$lt": 2020.5}, "lang": "en"}, "0"),
         ({"year": {"$lte": 2020}}, "0"),
         ({"lang": {"$gt": 0}}, ""),
+        ({"flag": {"$gt": 0}}, ""),
     ],
 )
 def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
