@@ -26,7 +26,7 @@ from transformers import BloomConfig, BloomForCausalLM, PreTrainedTokenizer
 from instruments.corpus import held_out_questions
 from langchain_posrag import AttentionPlacement, TwoRoundChain
 from llamaindex_posrag import AttentionPlacementPostprocessor, TwoRoundQueryEngine
-from shared_core import GenerationError, HuggingFaceModel, Passage
+from shared_core import GenerationError, HuggingFaceModel, Passage, ProfileNotFoundError
 from shared_core.attention import Case, OneRound, TwoRound, ranking_of
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.generation.local_model import LocalModel
@@ -175,6 +175,25 @@ def test_a_curve_places_what_is_ranked_already(
         (f"p{at}", {"rank": at, "slot": slot, "placement": placement, "curve": "some"})
         for slot, at in enumerate(order)
     ]
+
+
+def test_a_curve_is_given_by_its_file_or_the_name_of_its_model(
+    side: Side, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is not there is refused where it is given, not where it is used."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    saved = CURVE.save()
+    expected = place(side, reader("uniform"), asked(7), curve=CURVE)
+    for spec in (saved, str(saved), CURVE.model):
+        assert place(side, reader("uniform"), asked(7), curve=spec) == expected
+    (tmp_path / "other.json").write_text("{}", encoding="utf-8")
+    for wrong, told in (
+        ("absent", "no positional curve 'absent'"),
+        (tmp_path / "other.json", r"other\.json is not a positional curve"),
+        (5, "PositionalCurve"),
+    ):
+        with pytest.raises((ProfileNotFoundError, ValueError), match=told):
+            side.attention_placer("no such model", curve=wrong)
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 6])
@@ -346,12 +365,6 @@ def test_what_cannot_be_read_is_named(
     with pytest.raises(kind, match=message) as caught:
         door(model(), case)
     assert "\n" not in str(caught.value)
-
-
-def test_on_a_curve_a_model_that_cannot_be_read_will_do(side: Side) -> None:
-    """Nothing is read of it."""
-    expected = place(side, reader(), asked(3), curve=CURVE)
-    assert place(side, unreadable(), asked(3), curve=CURVE) == expected
 
 
 def test_a_tokenizer_that_truncates_costs_no_document(door: Callable[..., Any]) -> None:

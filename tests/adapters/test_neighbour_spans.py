@@ -21,7 +21,7 @@ from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import PassageNeighbours, place_spans
 from shared_core.placement import UShape
 
-from .drivers import TOPICS, Hit, LangChain, LlamaIndex, core_index, embed, ids, search
+from .drivers import TOPICS, Hit, LangChain, LlamaIndex, core_index, embed, search
 
 PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8))
 QUERIES = ("convolution with stride", "softmax attention head", "learning rate", "unknown words")
@@ -138,16 +138,6 @@ async def test_a_retriever_gives_the_cores_spans(adapter: Adapter, spans: Neighb
     assert any(len(hit.why["chunks"]) > 1 for hits in expected for hit in hits)
 
 
-def test_a_span_has_id_metadata_and_score_of_its_best_seed(adapter: Adapter) -> None:
-    """Its score stays on the scale of scores, whatever the spans are ranked by."""
-    retriever = adapter.build(CORPUS, k=1, alpha=0.0, expand=WINDOW)
-    (hit,) = adapter.ask(retriever, CORPUS[4].text)
-    assert (hit.id, hit.metadata) == ("a4", CORPUS[4].metadata)
-    assert hit.why["chunks"] == ["a3", "a4", "a5"]
-    assert hit.score == hit.why["score"] == hit.why["similarity"] <= 1 < hit.why["span_score"]
-    assert type(hit.why["continuity"]) is float
-
-
 @pytest.mark.parametrize("over", ["index", "store"])
 def test_no_neighbour_comes_from_beyond_the_filter(adapter: Adapter, over: str) -> None:
     """A chunk of another tenant stands in the middle of the document."""
@@ -162,28 +152,6 @@ def test_no_neighbour_comes_from_beyond_the_filter(adapter: Adapter, over: str) 
     assert hit.why["chunks"] == ["a1", "a2", "a3", "a4"]
     (hit,) = adapter.ask(retriever, CORPUS[4].text)
     assert hit.why["chunks"] == [f"a{number}" for number in range(1, 8)]
-
-
-def test_a_store_takes_neighbours_from_the_sparse_leg(adapter: Adapter) -> None:
-    """Without embeddings."""
-    retriever = adapter.over_store(CORPUS, k=1, alpha=0.0, expand=WINDOW)
-    (hit,) = adapter.ask(retriever, CORPUS[2].text)
-    assert hit.why["chunks"] == ["a1", "a2", "a3"]
-
-
-def test_spans_follow_what_is_deleted_and_added(adapter: Adapter) -> None:
-    options: dict[str, Any] = {"k": 8, "expand": WINDOW}
-    index, retriever = core_index(CORPUS), adapter.build(CORPUS, **options)
-    adapter.ask(retriever, QUERIES[0])
-    gone = [f"{name}{number}" for name in "abcde" for number in (0, 3, 7)]
-    index.delete(gone)
-    adapter.delete(retriever, gone)
-    for query in QUERIES:
-        assert adapter.ask(retriever, query) == search(index, query, CAUS(**options))
-    index.add(CORPUS[:10], [embed(passage.text) for passage in CORPUS[:10]])
-    adapter.add(retriever, adapter.items(CORPUS[:10]))
-    for query in QUERIES:
-        assert adapter.ask(retriever, query) == search(index, query, CAUS(**options))
 
 
 def test_the_options_are_saved(adapter: Adapter, tmp_path: Path) -> None:
@@ -275,14 +243,6 @@ def test_a_later_placement_moves_spans_whole(adapter: Adapter) -> None:
     assert chunks_of(placed) == chunks_of(worst_first)
 
 
-def test_hits_that_the_budget_leaves_out_are_named(adapter: Adapter) -> None:
-    """In each span: nothing else would tell that they were found."""
-    spans = NeighbourSpans(window=0, token_budget=2, count_tokens=lambda text: 1)
-    given = [CORPUS[number] for number in (1, 3, 5, 7)]
-    found = expand(adapter, adapter.step_over(CORPUS, expand=spans), given, 0.9, 0.5, 0.4, 0.6)
-    assert [hit.why["dropped"] for hit in found] == [["a3", "a5"]] * 2
-
-
 def test_nothing_of_the_callers_is_changed(adapter: Adapter) -> None:
     """Neither what was retrieved nor the chunks; results are the caller's own."""
     nested = [Passage(p.id, p.text, {**p.metadata, "nested": {"tags": ["x"]}}) for p in CORPUS]
@@ -315,20 +275,6 @@ def test_names_of_the_metadata_are_the_callers(adapter: Adapter) -> None:
         adapter.ask(retriever, "text")
 
 
-def test_rows_of_one_table_that_start_alike_are_answered_one_by_one(adapter: Adapter) -> None:
-    """As a CSV loader makes them: no question raises, and a warning names the way out."""
-    texts = ["name: Ada", "name: Bea", "name: Cleo"]
-    rows = [
-        Passage("", text, {"doc_id": "a.csv", "row": row, "start_index": 0})
-        for row, text in enumerate(texts)
-    ]
-    alone = NeighbourSpans(window=1, order="score_descending")
-    for step in (adapter.step_over(rows, expand=alone), adapter.step(expand=alone)):
-        with pytest.warns(UserWarning, match="both start at 0 of document 'a.csv'"):
-            found = expand(adapter, step, rows, 0.9, 0.8, 0.7)
-        assert [hit.text for hit in found] == texts
-
-
 def test_options_that_are_none_are_refused(adapter: Adapter) -> None:
     """By name, before anything is retrieved."""
     with pytest.raises(ValueError, match="expand"):
@@ -337,13 +283,3 @@ def test_options_that_are_none_are_refused(adapter: Adapter) -> None:
         adapter.step(widnow=2)
     with pytest.raises(ValueError, match="expand"):
         adapter.build(expand="wide")
-
-
-def test_embeddings_tell_whether_a_new_heading_goes_on(adapter: Adapter) -> None:
-    """Without them every heading stops."""
-    chunks = [Passage(p.id, p.text, {**p.metadata, "heading": p.id}) for p in CORPUS[:3]]
-    blind = adapter.step_over(chunks, expand=WINDOW)
-    seeing = adapter.step_over(chunks, adapter.model(lambda text: [1.0, 2.0]), expand=WINDOW)
-    (stopped,), (went_on,) = (expand(adapter, step, chunks[1:2], 0.5) for step in (blind, seeing))
-    assert (stopped.why["chunks"], stopped.why["after"]) == (["a1"], "heading")
-    assert went_on.why["chunks"] == ids(chunks)

@@ -97,11 +97,3 @@ def test_the_order_that_comes_in_is_the_ranking(adapter: Adapter) -> None:
     with pytest.warns(UserWarning, match="stand as 'u_shape' placed them.*place once"):
         placed = adapter.place(adapter.placer("inverse"), found)
     assert ids(placed) == ids(found)[::-1]
-
-
-@pytest.mark.parametrize(
-    "options", [{"placement": "v_shape"}, {"placement": 3}, {"psi": -1.0}, {"rule": "strong"}]
-)
-def test_bad_options_are_named(adapter: Adapter, options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=str(next(iter(options.values())))):
-        adapter.placer(**options)

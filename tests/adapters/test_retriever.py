@@ -58,6 +58,25 @@ def test_options_of_the_index_are_handed_through(adapter: Adapter, options: dict
     assert adapter.ask(adapter.build(CORPUS, **options), QUERIES[0]) == expected
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"lang": "de"},
+        {"lang": ["en", "fr"], "number": [1, 2]},
+        {"lang": "fr"},
+        {"absent": 1},
+    ],
+    ids=str,
+)
+def test_a_filter_is_the_cores(adapter: Adapter, where: dict[str, Any]) -> None:
+    """Equal, and any of, by one key or by several, and in both legs."""
+    for options in ({}, {"alpha": 0.0, "fetch_k": 2}, {"alpha": 1.0, "k": 60}):
+        retriever = adapter.build(CORPUS, **options)
+        for query in QUERIES:
+            expected = search(INDEX, query, CAUS(**options), where=where)
+            assert adapter.ask(retriever, query, where) == expected
+
+
 OTHERS: dict[str, Any] = {
     "k": 3,
     "alpha": 1.0,
@@ -114,21 +133,6 @@ def test_options_may_be_given_for_one_query(adapter: Adapter) -> None:
     stored = adapter.over_store(CORPUS)
     assert len(adapter.ask(stored, QUERIES[0], {"lang": "de"}, k=3)) == 3
     assert len(adapter.ask(stored, QUERIES[0])) == 10
-
-
-def test_with_neighbours_scores_stay_fused_scores(adapter: Adapter) -> None:
-    """Of the best passage of a span, at most 1; what spans are ranked by stands beside it."""
-    chunks = [
-        Passage(each.id, each.text, {"doc_id": str(at // 10), "chunk_id": at % 10})
-        for at, each in enumerate(CORPUS)
-    ]
-    fused = {hit.id: hit.score for hit in adapter.ask(adapter.build(chunks, k=60), QUERIES[0])}
-    retriever = adapter.build(chunks, fetch_k=60, expand=NeighbourSpans(window=2))
-    hits = adapter.ask(retriever, QUERIES[0])
-    assert any(len(hit.why["chunks"]) > 1 for hit in hits)
-    assert max(hit.why["span_score"] for hit in hits) > 1
-    assert [hit.score for hit in hits] == [fused[hit.id] for hit in hits]
-    assert max(fused.values()) <= 1
 
 
 async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .drivers import QUERIES, Adapter, corpus, ids
+from .drivers import QUERIES, Adapter, corpus
 
 CORPUS = corpus()
 ASKED = QUERIES[:3]  # LlamaIndex's own index embeds no empty query
@@ -45,17 +45,3 @@ def test_what_is_found_is_the_callers_to_change(adapter: Adapter) -> None:
     for hit in adapter.ask(retriever, QUERIES[0]):
         hit.metadata["tags"].append("changed")
     assert adapter.ask(retriever, QUERIES[0]) == expected
-
-
-def test_what_bm25_alone_found_stands_at_the_floor_of_the_store(adapter: Adapter) -> None:
-    """And what the store alone found has its exact BM25 score."""
-    shallow = adapter.over_store(CORPUS, k=20, fetch_k=3, alpha=0.0)
-    deep = {hit.id: hit.why for hit in adapter.ask(adapter.over_store(CORPUS, k=60), "padding")}
-    found = [hit.why for hit in adapter.ask(shallow, "padding")]
-    dense = sorted({why["dense"] for why in found})
-    assert [why["dense"] for why in found].count(dense[0]) >= 1
-    for hit in adapter.ask(shallow, "padding"):
-        assert hit.why["sparse"] == deep[hit.id]["sparse"]
-    assert ids(adapter.ask(shallow, "padding"))[0] in {
-        passage.id for passage in CORPUS if "padding" in passage.text
-    }
