@@ -31,12 +31,6 @@ class FailsOn(DeterministicFakeEmbedding):
         return {"nan": [float("nan")] * len(vector), "none": None}.get(text, vector)
 
 
-async def test_a_batch_of_none_and_of_one(retriever: CAUSRetriever) -> None:
-    expected = [retriever.invoke("relu")]
-    assert retriever.batch([]) == await retriever.abatch([]) == []
-    assert retriever.batch(["relu"]) == await retriever.abatch(["relu"]) == expected
-
-
 async def test_bad_queries_fail_alone(documents: list[Document]) -> None:
     """And none is left out, which would shift the answers of those behind it."""
     retriever = CAUSRetriever.from_documents(documents, FailsOn(size=16))

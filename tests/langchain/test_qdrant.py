@@ -135,21 +135,6 @@ def test_filters_hold(
     assert {isinstance(each, models.Filter) for each in asked} == {told}
 
 
-def test_what_changes_changes_in_both_legs(
-    retriever: CAUSRetriever, store: QdrantVectorStore
-) -> None:
-    """What is replaced comes once, and its older text nowhere."""
-    assert retriever.delete([named("conv")])["succeeded"] == [named("conv")]
-    assert store.get_by_ids([named("conv")]) == []
-    retriever.upsert([Document("the prelu layer", metadata={"n": 0}, id=named("relu"))])
-    expected = {**EXPECTED, named("relu"): ("the prelu layer", 0)}
-    del expected[named("conv")]
-    found = retriever.invoke("relu prelu")
-    assert len(found) == 4
-    assert facts(found) == expected
-    assert facts(retriever.get([named("relu")])) == {named("relu"): ("the prelu layer", 0)}
-
-
 @pytest.mark.parametrize("distance", [Distance.DOT, Distance.EUCLID])
 def test_the_direction_of_its_scores_is_known(distance: Distance) -> None:
     """By the distance of the collection."""

@@ -3,8 +3,6 @@
 import copy
 import json
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -42,20 +40,6 @@ def ids(documents: list[Document]) -> list[str | None]:
 def over_store(retriever: CAUSRetriever, documents: list[Document]) -> CAUSRetriever:
     store = InMemoryVectorStore.from_documents(documents, retriever.embeddings)
     return CAUSRetriever.from_vectorstore(store, documents)
-
-
-def test_importing_needs_langchain_core_alone_and_warns_of_nothing() -> None:
-    unwanted = ("torch", "langchain_community", "langchain_classic", "llama_index", "rank_bm25")
-    program = (  # langchain-core 1.0.0 imports transformers for itself
-        "import sys; from langchain_core.language_models import LLM; before = {*sys.modules}; "
-        "import langchain_posrag; "
-        f"print([name for name in {unwanted!r} if name in {{*sys.modules}} - before])"
-    )
-    run = subprocess.run(
-        [sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "[]"
-    assert "LangChain" not in run.stderr
 
 
 def test_a_document_is_an_ordinary_document(retriever: CAUSRetriever) -> None:

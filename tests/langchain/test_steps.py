@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_posrag import (
     CAUSRetriever,
@@ -90,15 +88,6 @@ async def test_in_the_compression_retriever(retriever: CAUSRetriever) -> None:
     found = compressing.invoke("relu layer")
     assert [document.metadata["posrag"]["rank"] for document in found] == [0, 2, 3, 1]
     assert await compressing.ainvoke("relu layer") == found
-
-
-def test_placing_what_is_placed_already_is_told(retriever: CAUSRetriever) -> None:
-    """Not if either does not place."""
-    with pytest.warns(UserWarning, match=r"stand as 'u_shape' placed them.*place once"):
-        (retriever | PlacementTransformer("inverse")).invoke("relu")
-    never = retriever.model_copy(update={"psi": "never"})
-    (never | PlacementTransformer("inverse")).invoke("relu")
-    (retriever | PlacementTransformer("inverse", psi="never")).invoke("relu")
 
 
 @pytest.mark.parametrize("k", [5, 1])
@@ -208,48 +197,3 @@ def test_without_scores_what_was_said_before_is_taken_off(name: str) -> None:
     assert ranked == before
     own = [Document("relu", id="a", metadata={"score": 3.5})]
     assert STEPS[name](False)(own) == own
-
-
-def test_metadata_that_has_no_copy_is_named() -> None:
-    """With its document, by whichever step meets it first."""
-    guarded = Document("a text " * 20, id="b", metadata={"tags": ["x"], "guard": threading.Lock()})
-    documents = [Document("fine", id="a", metadata={"tags": ["x"]}), guarded]
-    named = r"document 'b' \('a text a text [^)]{1,30}'\): 'guard' holds a lock, .*; store its name"
-    for step in (
-        *(make(True) for make in STEPS.values()),
-        lambda given: CAUSRetriever.from_vectorstore(InMemoryVectorStore(EMBEDDINGS), given),
-    ):
-        with pytest.raises(ValueError, match=named):
-            step(documents)
-
-
-# Documents as they are given: one by one, one instead of several, and no documents.
-
-STORE = InMemoryVectorStore.from_documents(reviewed(3), EMBEDDINGS)
-GIVEN: dict[str, Callable[[Any], Sequence[Document]]] = {
-    **{name: make(True) for name, make in STEPS.items()},
-    "awaited hybrid": lambda given: asyncio.run(
-        HybridScoreCompressor(embeddings=EMBEDDINGS).acompress_documents(given, "relu")
-    ),
-    "chunks": lambda given: NeighbourSpanTransformer.from_documents(given).invoke(reviewed(1)),
-    "vector store": lambda given: CAUSRetriever.from_vectorstore(STORE, given).invoke("relu"),
-}
-
-
-@pytest.mark.parametrize("name", GIVEN)
-def test_documents_may_come_one_by_one_and_what_is_none_is_named(name: str) -> None:
-    """As of a function before it in a pipe that formats the documents."""
-    step, documents = GIVEN[name], reviewed(3)
-    assert step(iter(documents)) == step(documents)
-    for given, told in (
-        (documents[0], r"documents must be a list, got the Reviewed\(id='0'"),
-        ([documents[0], "abc"], r"documents\[1\] must be a Document, got 'abc'$"),
-        ("abc", r"^(documents must be a list|sparse= takes documents).*'abc'"),
-        (None, r"^documents must be a list.*None$"),
-    ):
-        if given is None and name == "vector store":
-            continue  # then it is read for them
-        with pytest.raises(ValueError, match=told):
-            step(given)
-    if name in STEPS:
-        assert step(iter(())) == []

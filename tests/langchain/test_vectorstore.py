@@ -163,17 +163,6 @@ def test_what_a_store_cannot_give_is_named(documents: list[Document]) -> None:
             )
 
 
-async def test_what_was_deleted_in_the_store_itself_is_left_out(
-    store: VectorStore, documents: list[Document]
-) -> None:
-    retriever = CAUSRetriever.from_vectorstore(store, documents, k=20)
-    keeping = CAUSRetriever.from_vectorstore(store, documents, k=20, drop_deleted=False)
-    store.delete(["d1"])
-    assert "d1" in ids(keeping.invoke(QUERY))
-    for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
-        assert {*ids(found)} == {*ids(documents)} - {"d1"}
-
-
 def test_a_filter_reaches_documents_beyond_what_faiss_would_look_at(
     embeddings: Embeddings,
 ) -> None:
@@ -247,17 +236,6 @@ def test_the_direction_of_an_unknown_store_has_to_be_given(documents: list[Docum
             store, documents, higher_is_better=direction, alpha=1.0
         )
         assert retriever.invoke("x")[0].id == best
-
-
-async def test_add_and_delete_reach_both_legs(store: VectorStore, embeddings: Embeddings) -> None:
-    retriever = CAUSRetriever.from_vectorstore(store, [], k=20)
-    assert retriever.add_documents([Document("swish", id="a")]) == ["a"]
-    assert await retriever.aadd_documents([Document("gelu", id="b")]) == ["b"]
-    found = {document.id: document for document in retriever.invoke("swish gelu")}
-    assert found["a"].metadata["posrag"]["sparse"] > 0 < found["b"].metadata["posrag"]["sparse"]
-    assert retriever.delete(["a", "unknown"])["succeeded"] == ["a"]
-    assert (await retriever.adelete(["b", "d1"]))["num_deleted"] == 2
-    assert store.get_by_ids(["a", "b", "d1"]) == retriever.get(["a", "b", "d1"]) == []
 
 
 async def test_replacing_a_document(store: VectorStore, documents: list[Document]) -> None:

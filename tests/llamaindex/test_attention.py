@@ -21,16 +21,14 @@ from llama_index.core.instrumentation.events.synthesis import (
 )
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
-from llama_index.core.tools import QueryEngineTool
 
-from instruments.corpus import held_out_questions
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
 from shared_core import HuggingFaceModel
 from shared_core.attention import Case, TwoRound
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
-from tests.adapters.test_attention import CURVE, FOLDER, Given, reader
+from tests.adapters.test_attention import CURVE, FOLDER, Given, asked, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
@@ -45,28 +43,19 @@ def roomy_reader() -> HuggingFaceModel:
     return found
 
 
-@cache
-def _questions() -> list[dict[str, Any]]:
-    return held_out_questions(9, k=8, seed=5, confusable=0.5)
-
-
-def given(number: int, k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
+def given(k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
     """A query and nodes, some of whose metadata the model reads, the gold one in the middle."""
-    each = _questions()[number]
-    texts = [*each["distractors"][: k - 1]]
-    texts.insert(k // 2, each["gold"])
-    return QueryBundle(each["question"]), [
-        NodeWithScore(
-            node=TextNode(
-                id_=f"n{at}",
-                text=text,
-                metadata={"page": at, "secret": "?"},
-                excluded_llm_metadata_keys=["secret"],
-            ),
-            score=1 / (1 + at),
+    nodes = [
+        TextNode(
+            id_=f"n{at}",
+            text=text,
+            metadata={"page": at, "secret": "?"},
+            excluded_llm_metadata_keys=["secret"],
         )
-        for at, text in enumerate(texts[:k])
+        for at, text in enumerate(asked(k).documents)
     ]
+    hits = [NodeWithScore(node=node, score=1 / (1 + at)) for at, node in enumerate(nodes)]
+    return QueryBundle(asked(k).question), hits
 
 
 def details(nodes: Sequence[Any]) -> list[dict[str, Any]]:
@@ -122,7 +111,7 @@ class TestInARoundOfTheModel(PostprocessorContract):
 
 def test_a_curve_needs_no_query() -> None:
     """The ranking is the order in which the nodes come; they keep their scores."""
-    query, nodes = given(1)
+    query, nodes = given()
     post = AttentionPlacementPostprocessor(reader("uniform"), curve=CURVE)
     out = post.postprocess_nodes(nodes)
     assert out == post.postprocess_nodes(nodes, query)
@@ -146,7 +135,7 @@ def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:
 
 async def test_the_model_reads_what_llamaindex_shows_it() -> None:
     """Texts with the metadata that are not excluded; awaited, the retriever is awaited too."""
-    query, nodes = given(3)
+    query, nodes = given()
     retriever = Given(nodes)
     engine = TwoRoundQueryEngine(retriever, reader("biased"))
     texts = [node.node.get_content(MetadataMode.LLM) for node in nodes]
@@ -168,7 +157,7 @@ async def test_the_model_reads_what_llamaindex_shows_it() -> None:
 @pytest.mark.parametrize("case", ["sync", "async", "error"])
 def test_events_and_spans_are_balanced(case: str) -> None:
     """Of the query, of the synthesis and of the callback manager."""
-    query, nodes = given(0)
+    query, nodes = given()
     if case == "error":
         nodes.append(NodeWithScore(node=BrokenNode(id_="broken")))
     log = CallbackLog()
@@ -195,25 +184,21 @@ def test_events_and_spans_are_balanced(case: str) -> None:
     assert {CBEventType.QUERY, CBEventType.SYNTHESIZE} <= {*log.started}
 
 
-async def test_given_nodes_are_synthesised_too() -> None:
-    """As routers and sub-question engines do; additional nodes are only passed on."""
-    query, nodes = given(4)
-    extra = NodeWithScore(node=TextNode(id_="extra", text="more"))
-    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"))
-    assert engine.retrieve(query) == await engine.aretrieve(query) == nodes
-    one = engine.synthesize(query, nodes, [extra])
-    other = await engine.asynthesize(query, nodes, [extra])
-    assert one == other
-    assert ids(one.source_nodes) == [*ids(engine.query(query).source_nodes), "extra"]
-    assert engine.get_prompts() == {}
-    tool = QueryEngineTool.from_defaults(engine, name="stations", description="Stations.")
-    assert str(tool.call(query.query_str)) == one.response
-
-
 def test_the_engine_leaves_out_the_wrapping_of_a_tool() -> None:
     """An index node may lead to it, behind a retriever that is one."""
-    query, nodes = given(5)
+    query, nodes = given()
     engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator="icr")
     expected = engine.query(query)
-    for asked in (f"\ninput is {query.query_str}\n", f"{query.query_str}\n\n"):
-        assert engine.query(asked) == expected
+    for text in (f"\ninput is {query.query_str}\n", f"{query.query_str}\n\n"):
+        assert engine.query(text) == expected
+
+
+async def test_given_nodes_are_synthesised_too() -> None:
+    """As routers and sub-question engines do; additional nodes are only passed on."""
+    query, nodes = given()
+    extra = NodeWithScore(node=TextNode(id_="extra", text="more"))
+    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"))
+    response = engine.synthesize(query, nodes, [extra])
+    assert await engine.asynthesize(query, nodes, [extra]) == response
+    assert ids(response.source_nodes) == [*ids(engine.query(query).source_nodes), "extra"]
+    assert engine.get_prompts() == {}

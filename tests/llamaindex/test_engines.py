@@ -15,8 +15,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from llamaindex_posrag import CAUSRetriever, GatedQueryEngine, NeighbourSpans, connect
-from llamaindex_posrag.fusion import FusingRetriever
+from llamaindex_posrag import CAUSRetriever, NeighbourSpans, connect
 
 from .doubles import WordEmbedding
 
@@ -110,13 +109,3 @@ def test_filters_that_a_database_applies_and_others(stored: CAUSRetriever) -> No
             ValueError, match=r"no mapping \(== a value, IN a list, or a number compared"
         ):
             stored.using(filters=each).retrieve(QUERY)
-
-
-def test_what_is_no_engine_for_vectors_is_refused(stored: CAUSRetriever) -> None:
-    """Nor can a gate be fitted on vectors that are out of reach."""
-    fusing = FusingRetriever(stored, [TextNode(text="x")], higher_is_better=True)
-    for wrong in (fusing._engine, "postgresql://x"):
-        with pytest.raises(ValueError, match="HybridIndex or an engine that takes vectors, got"):
-            CAUSRetriever(wrong, WordEmbedding())  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="does not expose its nodes: give nodes="):
-        GatedQueryEngine.from_retriever(stored, llm=None)

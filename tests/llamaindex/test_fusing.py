@@ -31,7 +31,6 @@ from llama_index.core.vector_stores import (
     VectorStoreQuery,
     VectorStoreQueryResult,
 )
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
@@ -233,18 +232,6 @@ def test_nodes_that_are_given_stay_as_they_are() -> None:
     index.insert_nodes([TextNode(id_="new", text="swish")])
     retriever.retrieve("swish")
     assert len(retriever.nodes) == 3
-
-
-def test_what_a_store_raises_is_raised() -> None:
-    class Down(ListingStore):
-        def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-            raise TimeoutError("no answer")
-
-    retriever = CAUSRetriever.from_index(indexed(vector_store=Down()), higher_is_better=True)
-    where = MetadataFilters(filters=[MetadataFilter(key="page", value=1)])
-    for each in (retriever, retriever.using(filters=where)):
-        with pytest.raises(TimeoutError, match="no answer"):
-            each.retrieve(QUERY)
 
 
 # Index nodes lead to their objects, once.

@@ -27,7 +27,6 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
-from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
 
 from .doubles import WordEmbedding
@@ -200,22 +199,6 @@ def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
             assert why(found)["before"] == "document"
 
 
-def test_the_docstore_tells_where_a_document_ends_if_links_do() -> None:
-    """The last node is named by the one before it; of a node alone nobody knows."""
-    nodes = split()
-    last = nodes[-1].node_id
-    (found,) = sources(nodes)[0].postprocess_nodes(hits(nodes, **{last: 0.5}))
-    assert (why(found)["before"], why(found)["after"]) == ("window", "document")
-    (found,) = sources(nodes)[0].postprocess_nodes(hits(nodes, manual0=0.5))
-    assert (why(found)["before"], why(found)["after"]) == ("document", "window")
-    again = hits(nodes, manual4=0.5) + hits(nodes, manual4=0.6)
-    (found,) = sources(nodes)[0].postprocess_nodes(again)
-    assert why(found)["seeds"] == {"manual4": 0.6}
-    lone = TextNode(id_="lone", text="Alone.", start_char_idx=0, end_char_idx=6)
-    (found,) = sources([lone])[0].postprocess_nodes(hits([lone], lone=0.5))
-    assert (why(found)["before"], why(found)["after"]) == ("missing", "missing")
-
-
 def test_a_chunk_source_of_ones_own_will_do() -> None:
     """Anything that knows neighbours; its chunks carry no nodes."""
 
@@ -229,15 +212,6 @@ def test_a_chunk_source_of_ones_own_will_do() -> None:
     (found,) = postprocessor.postprocess_nodes(hits(nodes, n1=0.5))
     assert found.get_content() == "First.\nSecond.\nThird."
     assert found.node.prev_node is None
-
-
-def test_a_postprocessor_is_a_component() -> None:
-    """Its options make another one."""
-    keys = ChunkKeys(number="part", heading=("title",))
-    postprocessor = NeighbourSpanPostprocessor(WINDOW, chunk_keys=keys, higher_is_better=False)
-    again = NeighbourSpanPostprocessor.from_dict(postprocessor.to_dict())
-    assert again.to_dict() == postprocessor.to_dict()
-    assert (again.expand, again.chunk_keys, again.higher_is_better) == (WINDOW, keys, False)
 
 
 def test_a_retriever_follows_links_where_there_are_any() -> None:

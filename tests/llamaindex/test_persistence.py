@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from llama_index.core.schema import (
     BaseNode,
-    Document,
     ImageNode,
     IndexNode,
     MediaResource,
@@ -28,6 +27,7 @@ from shared_core.options import encode_caus
 
 from .checks import facts
 from .doubles import QUERY, TEXTS, WordEmbedding, corpus
+from .test_nodes import NODES, Open
 
 
 class Chapter(TextNode):
@@ -36,14 +36,11 @@ class Chapter(TextNode):
     number: int = 0
 
 
-NODES: list[BaseNode] = [
-    TextNode(text="text", metadata={"a": 1, "b": [1.5, None], "c": {"d": True}, "e": math.nan}),
-    TextNode(text="with offsets", start_char_idx=3, end_char_idx=15),
+SAVED: list[BaseNode] = [
+    *(node for node in NODES if not isinstance(node, Open)),
+    TextNode(text="text", metadata={"b": [1.5, None], "c": {"d": True}, "e": math.nan}),
     ImageNode(text="image", image="aGVsbG8=", image_path="pictures/a.png"),
-    IndexNode(text="index", index_id="somewhere"),
-    Document(text="document", metadata={"title": "t"}),
     Node(
-        text_resource=MediaResource(text="all of it"),
         image_resource=MediaResource(data=b"\x89PNG not really", mimetype="image/png"),
         audio_resource=MediaResource(url="https://example.org/a.mp3"),
         video_resource=MediaResource(path=Path("films/a.mp4")),
@@ -52,8 +49,9 @@ NODES: list[BaseNode] = [
 ]
 
 
-@pytest.mark.parametrize("node", NODES, ids=lambda node: type(node).__name__)
+@pytest.mark.parametrize("node", SAVED, ids=lambda node: type(node).__name__)
 def test_a_node_survives_json(node: BaseNode) -> None:
+    node = node.model_copy()
     node.relationships = {
         NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d", metadata={"x": 1}, hash="h"),
         NodeRelationship.CHILD: [RelatedNodeInfo(node_id="c1"), RelatedNodeInfo(node_id="c2")],
