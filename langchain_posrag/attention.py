@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     PlainSerializer,
     PlainValidator,
     model_validator,
@@ -21,7 +20,7 @@ from typing_extensions import override
 from langchain_posrag.document_step import QueryStep, QuestionAndDocuments
 from langchain_posrag.documents import check_documents, copy_of
 from langchain_posrag.options import CheckedOptions
-from shared_core.attention import AttentionPlacer
+from shared_core.attention.rounds import AttentionArguments, AttentionPlacer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -38,12 +37,9 @@ CurveField = Annotated[
 ]
 
 
-class AttentionArguments(TypedDict, total=False):
+class AttentionStepArguments(AttentionArguments, total=False):
     """Keyword arguments of `AttentionOptions`."""
 
-    estimator: str
-    placement: str
-    template: PromptTemplate
     include_scores: bool
 
 
@@ -66,8 +62,6 @@ class AttentionOptions(CheckedOptions):
     include_scores
         Whether the documents carry their explanation in their metadata.
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     model: ModelField
     estimator: str = "answer"
@@ -99,7 +93,7 @@ class AttentionOptions(CheckedOptions):
         return [copy_of(documents[at], why, told=self.include_scores) for at, why in slots]
 
 
-class PlacementByAttentionArguments(AttentionArguments, total=False):
+class PlacementByAttentionArguments(AttentionStepArguments, total=False):
     """Keyword arguments of `AttentionPlacement`."""
 
     curve: PositionalCurve | str | Path | None
@@ -138,8 +132,6 @@ class AttentionPlacement(AttentionOptions, QueryStep):
     --------
     ``retriever | AttentionPlacement(model) | prompt | llm``
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     curve: CurveField = None
 

@@ -12,7 +12,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
-from pydantic import ConfigDict, model_validator
+from pydantic import model_validator
 from typing_extensions import override
 
 from langchain_posrag.document_step import QueryStep
@@ -24,23 +24,17 @@ from langchain_posrag.documents import (
     copy_of,
     score_of,
 )
-from langchain_posrag.options import CAUSOptions, PlacementArguments
-from shared_core import BM25Index, Placement
+from langchain_posrag.options import CAUSOptions
+from shared_core import BM25Index
 from shared_core.index import Tokenizer, Variant
-from shared_core.scoring.fusion import Alpha
-from shared_core.types import Fusion
+from shared_core.options import RescoringArguments
 from shared_core.vectors import query_similarities
 
 
-class CompressorArguments(PlacementArguments, total=False):
+class CompressorArguments(RescoringArguments, total=False):
     """Keyword arguments of `HybridScoreCompressor`."""
 
-    k: int
-    alpha: Alpha
-    fusion: Fusion
-    distinct: float | None
-    per_source: int | None
-    placement: str | Placement
+    include_scores: bool
     embeddings: Embeddings | None
     score_key: str
     higher_is_better: bool
@@ -82,8 +76,6 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         If an option is unknown or out of range, or there are a corpus and a tokenizer
         (pydantic's ``ValidationError`` is one).
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     embeddings: Embeddings | None = None
     score_key: str = "score"

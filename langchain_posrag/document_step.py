@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
+from pydantic import ConfigDict
 from typing_extensions import TypedDict, override
 
 from langchain_posrag.documents import check_documents, detail_of
@@ -18,6 +19,8 @@ Given = TypeVar("Given")
 
 class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
     """A compressor that is a step of a pipe, too; its options are its fields."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     @abstractmethod
     def _asked(self, input: Given) -> tuple[Sequence[Document], str]:

@@ -10,7 +10,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.stores import BaseStore
-from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
+from pydantic import Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep
@@ -93,8 +93,6 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
     >>> transformer.invoke(chunks[1:2])[0].page_content.split()
     ['x', 'y', 'z']
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     expand: SpansField = Field(default_factory=NeighbourSpans)
     chunks: SkipValidation[ChunkSource] | None = Field(default=None, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,7 @@ from shared_core import CAUS, Placement, PositionProfile
 from shared_core.index import Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.options import CAUSArguments, check_option
+from shared_core.options import CAUSArguments, OrderArguments, check_option
 from shared_core.types import Fusion, OrderRule
 
 _OPTIONS = CAUSArguments.__annotations__
@@ -69,6 +69,8 @@ class CheckedOptions(BaseModel):
         If a field is unknown or a value out of range; the options then stay as they were.
     """
 
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
     if not TYPE_CHECKING:  # type checkers would let a class with this set any attribute
 
         @override
@@ -111,8 +113,6 @@ class PlacementOptions(CheckedOptions):
         Whether the documents carry their explanation in their metadata. It differs by query: set
         this to False under LangChain's MultiQueryRetriever, which keeps only equal documents once.
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     placement: str | InstanceOf[Placement] = "auto"
     psi: Psi = None
@@ -164,12 +164,9 @@ class CAUSOptions(PlacementOptions):
     per_source: CountField | None = None
 
 
-class PlacementArguments(TypedDict, total=False):
+class PlacementArguments(OrderArguments, total=False):
     """Keyword arguments of `PlacementOptions` besides the placement."""
 
-    psi: Psi
-    rule: OrderRule
-    hit_rates: Sequence[float] | None
     include_scores: bool
 
 

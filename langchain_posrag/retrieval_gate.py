@@ -13,7 +13,7 @@ from langchain_core.retrievers import RetrieverLike
 from langchain_core.runnables import RunnableBinding, run_in_executor
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
-from pydantic import ConfigDict, Field, InstanceOf
+from pydantic import Field, InstanceOf
 
 from langchain_posrag.documents import (
     DETAIL,
@@ -74,8 +74,6 @@ class RetrievalGate(CheckedOptions):
         It differs by query: set this to False under LangChain's MultiQueryRetriever, which keeps
         equal documents once.
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     retriever: RetrieverLike
     gate: InstanceOf[ContextGate]

@@ -7,7 +7,6 @@ from typing import Unpack
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
-from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep
@@ -61,8 +60,6 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     >>> [d.page_content for d in transformer.invoke([Document("a"), Document("b"), Document("c")])]
     ['a', 'c', 'b']
     """
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     psi: Psi = "always"
 

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_i
 from pydantic import ConfigDict
 from typing_extensions import TypedDict, override
 
-from langchain_posrag.attention import AttentionArguments, AttentionOptions
+from langchain_posrag.attention import AttentionOptions, AttentionStepArguments
 from langchain_posrag.document_step import QuestionAndDocuments
 from langchain_posrag.documents import check_documents
 from langchain_posrag.options import refuse_arguments
@@ -73,7 +73,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[QuestionAndDocuments,
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    def __init__(self, model: ModelLike, **options: Unpack[AttentionArguments]) -> None:
+    def __init__(self, model: ModelLike, **options: Unpack[AttentionStepArguments]) -> None:
         super().__init__(model=model, **options)
 
     @override

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, Unpack
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
@@ -16,9 +16,9 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.embedding import plain_text
-from llamaindex_posrag.nodes import ExplainedNode, explanation, with_slot
+from llamaindex_posrag.nodes import with_slot
 from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
-from shared_core.attention import AttentionPlacer
+from shared_core.attention.rounds import AttentionArguments, AttentionPlacer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -31,14 +31,6 @@ CurveField = Annotated[
     PositionalCurve | None,
     BeforeValidator(lambda given: resolve_curve(given) if isinstance(given, str | Path) else given),
 ]
-
-
-class AttentionArguments(TypedDict, total=False):
-    """Keyword arguments of what places by attention, besides the model."""
-
-    estimator: str
-    placement: str
-    template: PromptTemplate
 
 
 class AttentionPlacementArguments(AttentionArguments, total=False):
@@ -108,14 +100,7 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     ) -> list[NodeWithScore]:
         question = None if query is None else plain_text(query)
         slots = self._placer.place([text_of(node) for node in nodes], question)
-        return [
-            ExplainedNode(
-                node=nodes[at].node, score=nodes[at].score, posrag={**explanation(nodes[at])}
-            )
-            if why is None
-            else with_slot(nodes[at], why)
-            for at, why in slots
-        ]
+        return [with_slot(nodes[at], why) for at, why in slots]
 
 
 def text_of(node: NodeWithScore) -> str:

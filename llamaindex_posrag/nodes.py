@@ -115,9 +115,13 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
     return copied
 
 
-def with_slot(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:
-    """Return a copy with the explanation of its new slot, in place of that of an earlier one."""
-    posrag = merge_explanation(explanation(node), why)
+def with_slot(node: NodeWithScore, why: Mapping[str, Any] | None) -> ExplainedNode:
+    """Return a copy with the explanation of its new slot, in place of that of an earlier one.
+
+    None: it keeps the earlier one.
+    """
+    earlier = explanation(node)
+    posrag = {**earlier} if why is None else merge_explanation(earlier, why)
     return ExplainedNode(node=node.node, score=node.score, posrag=posrag)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
@@ -30,7 +30,7 @@ from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.explanations import warn_of_placed
 from shared_core.index import Variant
-from shared_core.options import check_option, encode_options
+from shared_core.options import OrderArguments, RescoringArguments, check_option, encode_options
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion, OrderRule, Tokenizer
@@ -125,24 +125,16 @@ class CAUSFieldsPostprocessor(FixedOptionsPostprocessor):
         self._caus = CAUS(**self._options_of(CAUS))
 
 
-class PlacementArguments(TypedDict, total=False):
+class PlacementArguments(OrderArguments, total=False):
     """Keyword arguments of `PlacementPostprocessor` besides the placement."""
 
-    psi: Psi
-    rule: OrderRule
-    hit_rates: Sequence[float] | None
     callback_manager: CallbackManager | None
 
 
-class CAUSPostprocessorArguments(PlacementArguments, total=False):
+class CAUSPostprocessorArguments(RescoringArguments, total=False):
     """Keyword arguments of `CAUSPostprocessor.from_nodes`."""
 
-    k: int
-    alpha: Alpha
-    placement: str | Placement
-    fusion: Fusion
-    distinct: float | None
-    per_source: int | None
+    callback_manager: CallbackManager | None
     higher_is_better: bool
     variant: Variant
     tokenizer: Tokenizer | None

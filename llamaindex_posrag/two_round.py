@@ -16,12 +16,12 @@ from llama_index.core.instrumentation.events.synthesis import (
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.attention import AttentionArguments, text_of
+from llamaindex_posrag.attention import text_of
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import with_slot
 from llamaindex_posrag.query_engines import AnnouncedQueryEngine
 from shared_core.attention import AttentionPlacer, Case
-from shared_core.attention.rounds import PlacedAnswer
+from shared_core.attention.rounds import AttentionArguments, PlacedAnswer
 from shared_core.generation.local_model import LocalModel, ModelLike
 
 dispatcher = get_dispatcher(__name__)

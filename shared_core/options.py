@@ -21,21 +21,31 @@ CAUS_KEY = "caus"
 """Key of the options in `HybridIndex.extra`, the same for every adapter."""
 
 
-class CAUSArguments(TypedDict, total=False):
-    """Keyword arguments of `CAUS`."""
+class OrderArguments(TypedDict, total=False):
+    """Keyword arguments of `CAUS` by which it decides whether to place."""
 
-    k: int
-    alpha: Alpha
-    fetch_k: int
-    fusion: Fusion
-    placement: str | Placement
     psi: Psi
     rule: OrderRule
     hit_rates: Sequence[float] | None
-    expand: NeighbourSpans | None
-    chunk_keys: ChunkKeys
+
+
+class RescoringArguments(OrderArguments, total=False):
+    """Keyword arguments of `CAUS` that count for given candidates."""
+
+    k: int
+    alpha: Alpha
+    fusion: Fusion
+    placement: str | Placement
     distinct: float | None
     per_source: int | None
+
+
+class CAUSArguments(RescoringArguments, total=False):
+    """Keyword arguments of `CAUS`."""
+
+    fetch_k: int
+    expand: NeighbourSpans | None
+    chunk_keys: ChunkKeys
     min_similarity: float | None
     tuning: Tuning | None
 

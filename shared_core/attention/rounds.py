@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from shared_core.arrays import Scores
 from shared_core.attention.prompt import RenderedPrompt, render_prompt
@@ -386,6 +386,14 @@ class TwoRound:
             scores=tuple(scores.tolist()),
             rounds=1,
         )
+
+
+class AttentionArguments(TypedDict, total=False):
+    """Keyword arguments of `AttentionPlacer` besides the model and the curve."""
+
+    estimator: str
+    placement: str
+    template: PromptTemplate
 
 
 @dataclass(frozen=True, kw_only=True)

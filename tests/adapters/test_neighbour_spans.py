@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,17 +229,6 @@ def test_a_span_says_where_it_stands_now(adapter: Adapter, order: str | UShape) 
         assert not {"psi", "gate", "reason"} & {*hit.why}
         assert hit.why["dense"] == before[hit.id]["dense"]
         assert hit.score == before[hit.id]["score"]
-
-
-def test_a_later_placement_moves_spans_whole(adapter: Adapter) -> None:
-    """And keeps what they say of themselves."""
-    given = [passage for passage in CORPUS if passage.metadata["chunk_id"] == 3]
-    step = adapter.step_over(CORPUS, expand=replace(WINDOW, order="score_descending"))
-    spans = adapter.place(step, adapter.items(given, [0.9, 0.8, 0.7, 0.6, 0.5]))
-    placed = adapter.hits(adapter.place(adapter.placer("inverse", psi="always"), spans))
-    worst_first = sorted(adapter.hits(spans), key=lambda hit: -hit.why["rank"])
-    assert [hit[:2] for hit in placed] == [hit[:2] for hit in worst_first]
-    assert chunks_of(placed) == chunks_of(worst_first)
 
 
 def test_nothing_of_the_callers_is_changed(adapter: Adapter) -> None:

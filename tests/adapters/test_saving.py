@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from shared_core import (
-    CorruptIndexError,
     EmbeddingMismatchError,
-    IndexFormatError,
     PositionProfile,
 )
 from shared_core.placement import Sequential, Shuffle, UShape
 
-from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, core_index, corpus, embed, ids
+from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, embed, ids
 
 CORPUS = corpus()
 PROFILE = PositionProfile(
@@ -47,14 +45,6 @@ def test_it_answers_as_before(adapter: Adapter, options: dict[str, Any], tmp_pat
     loaded.save(tmp_path / "index")
     assert answers(adapter, adapter.load(tmp_path / "index")) == answers(adapter, loaded)
     assert not [*(tmp_path / "index").rglob("*.pkl"), *(tmp_path / "index").rglob("*.pickle")]
-
-
-def test_an_empty_index_may_be_saved(adapter: Adapter, tmp_path: Path) -> None:
-    adapter.build().save(tmp_path / "index")
-    loaded = adapter.load(tmp_path / "index")
-    assert adapter.ask(loaded, "x") == []
-    adapter.add(loaded, adapter.items(CORPUS))
-    assert answers(adapter, loaded) == answers(adapter, adapter.build(CORPUS))
 
 
 def test_options_given_when_loading_win(adapter: Adapter, tmp_path: Path) -> None:
@@ -105,22 +95,6 @@ def test_another_embedding_model_is_noticed(adapter: Adapter, tmp_path: Path) ->
     assert len(adapter.ask(unverified, "padding")) == 10
 
 
-def test_what_is_no_index_or_damaged_is_refused(adapter: Adapter, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    retriever = adapter.build(CORPUS)
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(IndexFormatError):
-            adapter.load(folder)
-    with pytest.raises(IndexFormatError):
-        retriever.save(tmp_path)
-    assert [*tmp_path.iterdir()] == [tmp_path / "notes.txt"]
-    retriever.save(tmp_path / "index")
-    target = max((tmp_path / "index").rglob("*.npy"), key=lambda file: file.stat().st_size)
-    target.write_bytes(target.read_bytes()[:-8])
-    with pytest.raises(CorruptIndexError, match=target.name):
-        adapter.load(tmp_path / "index")
-
-
 def test_a_save_that_fails_leaves_the_old_folder(adapter: Adapter, tmp_path: Path) -> None:
     """As metadata do that JSON cannot hold; the passage is named."""
     retriever = adapter.build(CORPUS)
@@ -148,12 +122,3 @@ def test_a_folder_of_one_framework_is_read_by_the_other(saver: Any, tmp_path: Pa
     again = one.load(tmp_path / "index")
     assert again.caus == saved.caus
     assert [ids(found) for found in answers(one, again)] == expected
-
-
-def test_it_reads_what_the_core_saved(adapter: Adapter, tmp_path: Path) -> None:
-    core_index(CORPUS).save(tmp_path / "index")
-    loaded, built = adapter.load(tmp_path / "index"), adapter.build(CORPUS)
-    for found, expected in zip(answers(adapter, loaded), answers(adapter, built), strict=True):
-        assert [hit[:3] for hit in found] == [hit[:3] for hit in expected]
-        scores = [hit.score for hit in expected]
-        assert [hit.score for hit in found] == pytest.approx(scores, abs=1e-6)

@@ -54,7 +54,7 @@ from .checks import (
 from .doubles import (
     QUERY,
     CallbackLog,
-    Found,
+    Given,
     PromptRecorder,
     WordEmbedding,
     corpus,
@@ -160,7 +160,7 @@ class PostprocessorContract:
     def test_the_wrapping_of_a_tool_is_no_part_of_the_query(
         self, postprocessor: BaseNodePostprocessor
     ) -> None:
-        tool = RetrieverTool.from_defaults(Found(), node_postprocessors=[postprocessor])
+        tool = RetrieverTool.from_defaults(Given(scored()), node_postprocessors=[postprocessor])
         expected = postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY))
         wrapped = [tool.call(input=QUERY), asyncio.run(tool.acall(input=QUERY)), tool.call(QUERY)]
         for out in wrapped:

@@ -84,11 +84,21 @@ def scored(scores: list[float | None] | None = None, count: int = 5) -> list[Nod
     ]
 
 
-class Found(BaseRetriever):
-    """Finds the nodes of `scored`, whatever is asked."""
+class Given(BaseRetriever):
+    """Return the same nodes whatever is asked, and note how."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.asked: list[str] = []
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return scored()
+        self.asked.append("sync")
+        return self.nodes
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append("async")
+        return self.nodes
 
 
 class WordEmbedding(BaseEmbedding):

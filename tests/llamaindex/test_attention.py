@@ -28,11 +28,11 @@ from shared_core import HuggingFaceModel
 from shared_core.attention import Case, TwoRound
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
-from tests.adapters.test_attention import CURVE, FOLDER, Given, asked, reader
+from tests.adapters.test_attention import CURVE, FOLDER, asked, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
-from .doubles import QUERY, CallbackLog, scored, traced
+from .doubles import QUERY, CallbackLog, Given, scored, traced
 
 
 @cache

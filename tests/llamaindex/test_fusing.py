@@ -9,7 +9,6 @@ from uuid import uuid4
 import faiss
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.retrieval import (
@@ -22,7 +21,6 @@ from llama_index.core.schema import (
     Document,
     IndexNode,
     NodeWithScore,
-    QueryBundle,
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -37,7 +35,7 @@ from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from llamaindex_posrag.fusion import held_nodes
 
 from .checks import ids
-from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
+from .doubles import QUERY, TEXTS, CallbackLog, Given, WordEmbedding, corpus, traced
 
 
 def indexed(
@@ -71,17 +69,6 @@ def test_from_index_makes_a_retriever_of_another_class_for_a_subclass_too() -> N
         assert not hasattr(retriever, "save")
 
 
-class Fixed(BaseRetriever):
-    """Return given nodes, whatever is asked."""
-
-    def __init__(self, found: list[NodeWithScore]) -> None:
-        self._found = found
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._found
-
-
 def test_distances_are_turned_round() -> None:
     """Where the store is known to give them, without a word; else the user says so."""
     options: dict[str, Any] = {"k": 12, "alpha": 1.0, "fetch_k": 12}
@@ -92,8 +79,8 @@ def test_distances_are_turned_round() -> None:
         assert ids(CAUSRetriever.from_index(index, **options).retrieve(QUERY)) == expected
         wrong = CAUSRetriever.from_index(index, higher_is_better=store is flat[0], **options)
         assert ids(wrong.retrieve(QUERY)) != expected
-    with pytest.raises(ValueError, match="of Fixed are similarities or distances is not known"):
-        FusingRetriever(Fixed([]), corpus())
+    with pytest.raises(ValueError, match="of Given are similarities or distances is not known"):
+        FusingRetriever(Given([]), corpus())
 
 
 def test_the_depth_of_a_retriever_of_others_stays_as_it_was_set() -> None:
@@ -239,7 +226,7 @@ def test_nodes_that_are_given_stay_as_they_are() -> None:
 
 def objects() -> list[IndexNode]:
     """Return an index node for each text, of which the first leads to a retriever."""
-    deep = Fixed([NodeWithScore(node=TextNode(id_="deep", text=TEXTS[0]), score=0.5)])
+    deep = Given([NodeWithScore(node=TextNode(id_="deep", text=TEXTS[0]), score=0.5)])
     things = [deep, *(TextNode(id_=f"object{n}", text=TEXTS[n]) for n in range(1, len(TEXTS)))]
     return [
         IndexNode(id_=f"stub{n}", index_id=f"i{n}", text=TEXTS[n], obj=thing)
