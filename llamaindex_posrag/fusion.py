@@ -183,11 +183,9 @@ class FusingRetriever(EngineRetriever):
         return [isolated(passage.source) for passage in self._sparse.passages]
 
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
-        return [self._query(bundle, plain_text(bundle)) for bundle in bundles]
-
-    def _query(self, bundle: QueryBundle, text: str) -> Query:
-        """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
-        return _BundleQuery(text, bundle=replace(bundle, query_str=text), filters=self.filters)
+        # Copies, without the wrapping of a tool; retrievers write their embedding into these.
+        plain = [replace(bundle, query_str=plain_text(bundle)) for bundle in bundles]
+        return [_BundleQuery(each.query_str, bundle=each, filters=self.filters) for each in plain]
 
 
 class _DenseLeg(Store):

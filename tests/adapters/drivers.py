@@ -129,7 +129,44 @@ class LlamaIndexModel(BaseEmbedding):
         return self._get_query_embedding(query)
 
 
-class LangChain:
+class Driver:
+    """What is alike on both sides but for the names in the methods."""
+
+    retriever: Any
+    rescorer: Any
+    many: str
+    model: Any
+
+    def items(self, passages: Sequence[Passage], scores: Sequence[float | None] = ()) -> Any:
+        """Return passages as documents or nodes, with scores if given."""
+        raise NotImplementedError
+
+    def build(self, passages: Sequence[Passage] = (), model: Any = None, **options: Any) -> Any:
+        """Return a retriever over an index of its own."""
+        return self.built(self.items(passages), model or self.model(), **options)
+
+    def built(self, items: Any, model: Any, **options: Any) -> Any:
+        """Return one of documents or nodes."""
+        return getattr(self.retriever, f"from_{self.many}")(items, model, **options)
+
+    def rescorer_of(self, items: Any, **options: Any) -> Any:
+        """Return a rescorer with the statistics of a corpus."""
+        return getattr(self.rescorer, f"from_{self.many}")(items, **options)
+
+    def load(self, path: Path, model: Any = None, **options: Any) -> Any:
+        """Load what ``retriever.save`` wrote."""
+        return self.retriever.load(path, model or self.model(), **options)
+
+    def add(self, retriever: Any, items: Any) -> list[str]:
+        """Add documents or nodes."""
+        return getattr(retriever, f"add_{self.many}")(items)
+
+    async def aadd(self, retriever: Any, items: Any) -> list[str]:
+        """Add them, awaited."""
+        return await getattr(retriever, f"aadd_{self.many}")(items)
+
+
+class LangChain(Driver):
     """How to speak with `langchain_posrag`."""
 
     package = langchain_posrag
@@ -161,16 +198,6 @@ class LangChain:
             why, score = metadata.pop("posrag"), metadata.pop("score", None)
             hits.append(Hit(document.id, document.page_content, metadata, score, why))
         return hits
-
-    def build(
-        self, passages: Sequence[Passage] = (), model: Embeddings | None = None, **options: Any
-    ) -> Any:
-        """Return a retriever over an index of its own."""
-        return self.built(self.items(passages), model or LangChainModel(), **options)
-
-    def built(self, items: Any, model: Any, **options: Any) -> Any:
-        """Return one of documents."""
-        return self.retriever.from_documents(items, model, **options)
 
     def over_store(self, passages: Sequence[Passage], **options: Any) -> Any:
         """Return a retriever over the framework's own vector store."""
@@ -204,14 +231,6 @@ class LangChain:
         """Retrieve for many queries at once, awaited."""
         return [self.hits(found) for found in await retriever.abatch([*queries])]
 
-    def add(self, retriever: Any, items: Any) -> list[str]:
-        """Add documents."""
-        return retriever.add_documents(items)
-
-    async def aadd(self, retriever: Any, items: Any) -> list[str]:
-        """Add documents, awaited."""
-        return await retriever.aadd_documents(items)
-
     def delete(self, retriever: Any, ids: Any) -> list[str]:
         """Delete by id, and return which were there."""
         return retriever.delete(ids)["succeeded"]
@@ -219,10 +238,6 @@ class LangChain:
     async def adelete(self, retriever: Any, ids: Any) -> list[str]:
         """Delete, awaited."""
         return (await retriever.adelete(ids))["succeeded"]
-
-    def load(self, path: Path, model: Embeddings | None = None, **options: Any) -> Any:
-        """Load what ``retriever.save`` wrote."""
-        return self.retriever.load(path, model or LangChainModel(), **options)
 
     def place(self, step: Any, items: Any) -> list[Any]:
         """Give documents to a `PlacementTransformer`."""
@@ -232,12 +247,8 @@ class LangChain:
         """Give candidates to a `HybridScoreCompressor`."""
         return [*step.compress_documents(items, query)]
 
-    def rescorer_of(self, items: Any, **options: Any) -> Any:
-        """Return one with the statistics of a corpus."""
-        return self.rescorer.from_documents(items, **options)
 
-
-class LlamaIndex:
+class LlamaIndex(Driver):
     """How to speak with `llamaindex_posrag`."""
 
     package = llamaindex_posrag
@@ -273,16 +284,6 @@ class LlamaIndex:
             text = each.node.get_content(MetadataMode.NONE)
             hits.append(Hit(each.node_id, text, each.node.metadata, each.score, each.posrag))
         return hits
-
-    def build(
-        self, passages: Sequence[Passage] = (), model: BaseEmbedding | None = None, **options: Any
-    ) -> Any:
-        """Return a retriever over an index of its own."""
-        return self.built(self.items(passages), model or self.model(), **options)
-
-    def built(self, items: Any, model: Any, **options: Any) -> Any:
-        """Return one of nodes."""
-        return self.retriever.from_nodes(items, model, **options)
 
     def over_store(self, passages: Sequence[Passage], **options: Any) -> Any:
         """Return a retriever over the framework's own vector store."""
@@ -323,14 +324,6 @@ class LlamaIndex:
         """Retrieve for many queries at once, awaited."""
         return [self.hits(found) for found in await retriever.aretrieve_batch(queries)]
 
-    def add(self, retriever: Any, items: Any) -> list[str]:
-        """Add nodes."""
-        return retriever.add_nodes(items)
-
-    async def aadd(self, retriever: Any, items: Any) -> list[str]:
-        """Add nodes, awaited."""
-        return await retriever.aadd_nodes(items)
-
     def delete(self, retriever: Any, ids: Any) -> list[str]:
         """Delete by id, and return which were there."""
         return retriever.delete_nodes(ids)
@@ -338,10 +331,6 @@ class LlamaIndex:
     async def adelete(self, retriever: Any, ids: Any) -> list[str]:
         """Delete, awaited."""
         return await retriever.adelete_nodes(ids)
-
-    def load(self, path: Path, model: BaseEmbedding | None = None, **options: Any) -> Any:
-        """Load what ``retriever.save`` wrote."""
-        return self.retriever.load(path, model or self.model(), **options)
 
     def place(self, step: Any, items: Any) -> list[Any]:
         """Give nodes to a `PlacementPostprocessor`."""
@@ -353,10 +342,6 @@ class LlamaIndex:
     def rescore(self, step: Any, items: Any, query: str) -> list[Any]:
         """Give candidates to a `CAUSPostprocessor`."""
         return step.postprocess_nodes(items, query_str=query)
-
-    def rescorer_of(self, items: Any, **options: Any) -> Any:
-        """Return one with the statistics of a corpus."""
-        return self.rescorer.from_nodes(items, **options)
 
 
 Adapter = LangChain | LlamaIndex

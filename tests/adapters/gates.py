@@ -53,10 +53,6 @@ class LangChainGate(LangChain):
         given = None if passages is None else self.items(passages)
         return ContextAwarenessGate.from_retriever(retriever, model, given, **options)
 
-    def gate(self, host: ContextAwarenessGate) -> ContextGate:
-        """Return the gate of a host."""
-        return host.gate
-
     def host(self, retriever: Any, gate: ContextGate, **options: Any) -> ContextAwarenessGate:
         """Put a gate in front of a retriever."""
         return ContextAwarenessGate(retriever=retriever, gate=gate, **options)
@@ -122,10 +118,6 @@ class LlamaIndexGate(LlamaIndex):
         return GatedQueryEngine.from_retriever(
             retriever, MockLLM(), given, embed_model=model, **options
         )
-
-    def gate(self, host: GatedQueryEngine) -> ContextGate:
-        """Return the gate of a host."""
-        return host.gate
 
     def host(self, retriever: Any, gate: ContextGate, **options: Any) -> GatedQueryEngine:
         """Put a gate in front of a retriever."""

@@ -136,7 +136,7 @@ def test_any_other_retriever_has_its_finds_embedded(
         assert two["retrieve"] == one["retrieve"]
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
     with pytest.raises(ValueError, match=adapter.no_cosines):
-        ask(adapter.host(plain, adapter.gate(host)), INSIDE)
+        ask(adapter.host(plain, host.gate), INSIDE)
     with pytest.raises(ValueError, match=adapter.no_model):
         adapter.fit(plain)
     with pytest.raises(ValueError, match=adapter.no_passages):
@@ -215,7 +215,7 @@ def test_a_gate_decides_after_loading_as_before(
     """Functions are given again; another embedding model is refused, here and in the fit."""
     own: Any = {"transform": str.lower, "tokenizer": str.split}
     host = adapter.fit(retriever, coverage=True, **own)
-    adapter.gate(host).save(tmp_path / "gate")
+    host.gate.save(tmp_path / "gate")
     again = adapter.load_gate(tmp_path / "gate", retriever, **own)
     for question in (INSIDE, OUTSIDE, *PASSAGES):
         assert adapter.decide(again, question) == adapter.decide(host, question)
@@ -242,7 +242,7 @@ def test_an_empty_index_is_answered_without_context(
 ) -> None:
     """Everything was deleted since the fit; and there is nothing to fit on from the start."""
     empty = adapter.build([], adapter.model(embedded))
-    found = ask(adapter.host(empty, adapter.gate(adapter.fit(retriever))), INSIDE)
+    found = ask(adapter.host(empty, adapter.fit(retriever).gate), INSIDE)
     assert found.decision["reason"].startswith("there is no passage to retrieve")
     assert "Think step by step" in found.prompt
     with pytest.raises(ValueError, match="needs at least 10 pseudo-queries, got 0"):

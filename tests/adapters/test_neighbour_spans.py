@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from langchain_posrag import NeighbourSpanTransformer
 from llamaindex_posrag import NeighbourSpanPostprocessor
@@ -84,12 +83,6 @@ class LlamaIndexSpans(LlamaIndex):
             source = RelatedNodeInfo(node_id=metadata["doc_id"])
             node.relationships[NodeRelationship.SOURCE] = source
         return node
-
-    def ask(self, retriever: Any, query: str, where: Mapping[str, Any] | None = None) -> list[Hit]:
-        """Retrieve, with a filter if given."""
-        wanted = [MetadataFilter(key=key, value=value) for key, value in (where or {}).items()]
-        filters = MetadataFilters(filters=[*wanted]) if wanted else None
-        return self.hits(retriever.using(filters=filters).retrieve(query))
 
     def step(self, **options: Any) -> NeighbourSpanPostprocessor:
         """Return the step among what it is given."""

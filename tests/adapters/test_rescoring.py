@@ -70,12 +70,6 @@ def test_a_corpus_gives_its_statistics(adapter: Adapter) -> None:
     assert found["p0"].why["sparse"] > 0
 
 
-def test_an_empty_corpus_scores_nothing(adapter: Adapter) -> None:
-    step = adapter.rescorer_of([], alpha=0.5, k=3)
-    found = adapter.hits(adapter.rescore(step, adapter.items(CORPUS[:3], [3, 2, 1]), QUERY))
-    assert [(hit.id, hit.why["sparse"]) for hit in found] == [("p0", 0), ("p1", 0), ("p2", 0)]
-
-
 def test_a_tokenizer_of_the_callers_own(adapter: Adapter) -> None:
     given = adapter.items(CORPUS[:12], SCORES)
     texts = [passage.text for passage in CORPUS[:12]]

@@ -250,31 +250,6 @@ async def test_many_at_once_get_what_one_gets(adapter: Adapter, over: str) -> No
     assert await asyncio.gather(*(adapter.aask(retriever, query) for query in queries)) == serial
 
 
-def test_readers_see_whole_changes(adapter: Adapter) -> None:
-    """While another adds and deletes: all five of a version, and none of two."""
-    retriever, done = adapter.build(k=100), threading.Event()
-
-    def version(number: int) -> list[Any]:
-        return [adapter.item(f"mark v{number}", f"q{at}", version=number) for at in range(5)]
-
-    def read() -> set[tuple[int, int]]:
-        seen = set()
-        while not done.is_set():
-            found = adapter.ask(retriever, "mark")
-            seen.add((len(found), len({hit.metadata["version"] for hit in found})))
-        return seen
-
-    adapter.add(retriever, version(0))
-    with ThreadPoolExecutor(3) as threads:
-        reading = [threads.submit(read) for _ in range(3)]
-        try:
-            for number in range(1, 60):
-                adapter.add(retriever, version(number))
-        finally:
-            done.set()
-        assert [future.result() for future in reading] == [{(5, 1)}] * 3
-
-
 async def test_one_bad_query_is_its_own_error(adapter: Adapter) -> None:
     """The model's own comes out of a batch, and of an awaited one."""
 

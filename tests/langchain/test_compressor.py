@@ -67,16 +67,6 @@ def test_a_score_under_another_key(candidates: list[Document]) -> None:
     assert ids(compressor.compress_documents(candidates, QUERY)) == ids(candidates)
 
 
-def test_equal_documents_stay_in_order() -> None:
-    """Their cosines are equal to the last bit."""
-    equal = [Document("the same text", id=str(n)) for n in range(10)]
-    wide = DeterministicFakeEmbedding(size=384)
-    compressor = HybridScoreCompressor(embeddings=wide, k=10, alpha=0.9, psi="never")
-    found = compressor.compress_documents(equal, "another text")
-    assert ids(found) == [str(n) for n in range(10)]
-    assert len({document.metadata["posrag"]["dense_norm"] for document in found}) == 1
-
-
 def test_a_score_that_is_no_number_is_named(candidates: list[Document]) -> None:
     for score, shown in (("high", "'high'"), ([1.0], r"\[1.0\]")):
         candidates[2].metadata["score"] = score

@@ -86,7 +86,6 @@ async def test_options_of_a_call_hold_for_that_call(
     assert len(retriever.invoke(QUERY)) == 5
 
 
-@pytest.mark.parametrize("over", ["index", "store"])
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -98,39 +97,32 @@ async def test_options_of_a_call_hold_for_that_call(
     ],
 )
 async def test_a_call_refuses_what_it_cannot_mean(
-    retriever: CAUSRetriever,
-    documents: list[Document],
-    over: str,
-    options: dict[str, Any],
-    named: str,
+    retriever: CAUSRetriever, options: dict[str, Any], named: str
 ) -> None:
-    asked = retriever if over == "index" else over_store(retriever, documents)
     with pytest.raises((TypeError, ValueError), match=named):
-        asked.invoke("relu", **options)
+        retriever.invoke("relu", **options)
     with pytest.raises((TypeError, ValueError), match=named):
-        await asked.ainvoke("relu", **options)
-    for found in asked.batch(["a", "b"], return_exceptions=True, **options):
+        await retriever.ainvoke("relu", **options)
+    for found in retriever.batch(["a", "b"], return_exceptions=True, **options):
         assert isinstance(found, ValueError | TypeError)
 
 
 @pytest.mark.parametrize("query", [{"question": "relu"}, None, ["relu"]])
-@pytest.mark.parametrize("over", ["index", "store"])
 async def test_a_query_that_is_no_text_is_told_the_way_out(
-    retriever: CAUSRetriever, documents: list[Document], over: str, query: Any
+    retriever: CAUSRetriever, documents: list[Document], query: Any
 ) -> None:
     """The commonest slip in a chain: its whole input reaches the retriever."""
-    asked = retriever if over == "index" else over_store(retriever, documents)
     told = r'a query is a string, got .*itemgetter\("question"\)'
     compressor = HybridScoreCompressor(embeddings=retriever.embeddings)
     for call in (
-        asked.invoke,
-        lambda query: asked.batch([query, query]),
+        retriever.invoke,
+        lambda query: retriever.batch([query, query]),
         lambda query: compressor.compress_documents(documents, query),
     ):
         with pytest.raises(ValueError, match=told):
             call(query)
     with pytest.raises(ValueError, match=told):
-        await asked.ainvoke(query)
+        await retriever.ainvoke(query)
 
 
 def test_configurable_fields_share_the_index(retriever: CAUSRetriever) -> None:

