@@ -1,10 +1,25 @@
 """A small corpus, an embedding model that is a function of the text, and retrievers of both."""
 
+from typing import Any
+
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.vectorstores import VectorStore
 
 from langchain_posrag import CAUSRetriever
+
+
+class Unscored(VectorStore):
+    """A store that cannot tell scores."""
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> "Unscored":
+        raise NotImplementedError
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        raise NotImplementedError
+
 
 WORDS = [
     "conv", "relu", "pool", "norm", "drop", "lstm", "gru", "attention", "loss", "sgd", "adam",

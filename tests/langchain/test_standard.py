@@ -44,19 +44,11 @@ class TestRetriever(RetrieversIntegrationTests):
         return "relu layer"
 
 
-class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
-    @property
-    def retriever_constructor(self) -> type[CAUSRetriever]:
-        return CAUSRetriever
-
+class TestRetrieverOverVectorStore(TestRetriever):
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
         store = InMemoryVectorStore.from_documents(corpus(), EMBEDDINGS)
         return {"index": CAUSRetriever.from_vectorstore(store, corpus()).index}
-
-    @property
-    def retriever_query_example(self) -> str:
-        return "relu layer"
 
 
 class TestRetrieverOfSpans(TestRetriever):

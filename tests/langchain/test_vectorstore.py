@@ -1,6 +1,5 @@
 """A vector store of LangChain's as the dense leg; see the contract and the core's engines, too."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,8 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
 from langchain_posrag import CAUSRetriever
+
+from .conftest import Unscored
 
 QUERY = "the relu layer"
 
@@ -38,18 +39,11 @@ class Swish(UnitEmbedding):
         return super().embed_query("swish")
 
 
-class Bare(VectorStore):
+class Bare(Unscored):
     """A store of the oldest kind: distances, no ids, no get, takes any filter and ignores it."""
 
     def __init__(self, found: Sequence[tuple[Document, float]]) -> None:
         self.found, self.filters = found, []
-
-    @classmethod
-    def from_texts(cls, *args: Any, **kwargs: Any) -> "Bare":
-        raise NotImplementedError
-
-    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
-        raise NotImplementedError
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None
@@ -102,11 +96,6 @@ def test_a_filled_store_is_read_for_bm25(store: VectorStore, documents: list[Doc
     assert {*ids(filled.invoke("swish", k=20))} == {"new", *ids(documents)} - {"d1"}
 
 
-def test_a_store_that_does_not_list_its_documents_is_named() -> None:
-    with pytest.raises(ValueError, match=r"Bare does not list its documents.*sparse=documents"):
-        CAUSRetriever.from_vectorstore(Bare([]), higher_is_better=True)
-
-
 async def test_langchains_indexing_keeps_both_legs_in_step(
     store: VectorStore, documents: list[Document]
 ) -> None:
@@ -150,17 +139,6 @@ async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(
         assert {d.metadata["posrag"]["dense_exact"] for d in found} == {True}
         dense = {d.id: d.metadata["posrag"]["dense"] for d in found}
         assert dense == pytest.approx(expected, abs=1e-5)
-
-
-def test_what_a_store_cannot_give_is_named(documents: list[Document]) -> None:
-    store = Bare([(document, 0.5) for document in documents])
-    with pytest.raises(ValueError, match="Bare has no embeddings"):
-        CAUSRetriever.from_vectorstore(store, documents, higher_is_better=True, rescore=True)
-    for option in ("rescore", "drop_deleted"):
-        with pytest.raises(ValueError, match=f"{option} must be True or False"):
-            CAUSRetriever.from_vectorstore(
-                store, documents, higher_is_better=True, **{option: "yes"}
-            )
 
 
 def test_a_filter_reaches_documents_beyond_what_faiss_would_look_at(
@@ -214,23 +192,36 @@ def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[D
     for document in retriever.invoke(QUERY):
         score = document.metadata["posrag"]["sparse"]
         assert score == pytest.approx(expected[document.id], abs=1e-9)
-    with pytest.raises(ValueError, match="already an index"):
-        CAUSRetriever.from_vectorstore(store, bm25, tokenizer=str.split)
 
 
-def test_what_cannot_be_searched_by_bm25_is_named(documents: list[Document]) -> None:
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
-    for sparse in (BM25Okapi([["a"]]), 3, "text", documents[0]):
-        with pytest.raises(ValueError, match=r"sparse|documents must be a list"):
-            CAUSRetriever.from_vectorstore(store, sparse)
+KNOWN = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
+ONE = Document("relu")
+
+
+@pytest.mark.parametrize(
+    ("store", "sparse", "options", "told"),
+    [
+        (Bare([]), None, {}, r"Bare does not list its documents.*sparse=documents"),
+        (Bare([]), [], {"rescore": True}, "Bare has no embeddings"),
+        (Bare([]), [], {"rescore": "yes"}, "rescore must be True or False"),
+        (Bare([]), [], {"drop_deleted": "yes"}, "drop_deleted must be True or False"),
+        (Bare([]), [], {"higher_is_better": "no"}, "better must be True or False, got 'no'"),
+        (Bare([]), [], {"higher_is_better": None}, "Bare is better is not known: pass higher_is_b"),
+        (Unscored(), [], {}, "Unscored has no similarity_search_with_score"),
+        (KNOWN, BM25Okapi([["a"]]), {}, "sparse= takes documents, a BM25Retriever or"),
+        (KNOWN, 3, {}, "sparse= takes documents, a BM25Retriever or"),
+        (KNOWN, BM25Retriever.from_documents([ONE]), {"tokenizer": list}, "already an index"),
+    ],
+)
+def test_what_cannot_be_fused_is_named(
+    store: VectorStore, sparse: Any, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        CAUSRetriever.from_vectorstore(store, sparse, **{"higher_is_better": True, **options})
 
 
 def test_the_direction_of_an_unknown_store_has_to_be_given(documents: list[Document]) -> None:
     store = Bare([(document, at / 10) for at, document in enumerate(documents)])
-    with pytest.raises(ValueError, match="Bare is better is not known: pass higher_is_better"):
-        CAUSRetriever.from_vectorstore(store, documents)
-    with pytest.raises(ValueError, match="higher_is_better must be True or False, got 'no'"):
-        CAUSRetriever.from_vectorstore(store, documents, higher_is_better="no")
     for direction, best in ((False, "d0"), (True, "d13")):
         retriever = CAUSRetriever.from_vectorstore(
             store, documents, higher_is_better=direction, alpha=1.0
@@ -294,23 +285,15 @@ async def test_a_store_that_can_only_be_awaited(
     assert await retriever.aget([]) == await retriever.aadd_documents([]) == []
 
 
-def test_a_store_that_cannot_search_with_scores_is_refused(documents: list[Document]) -> None:
-    class Unscored(VectorStore):
-        @classmethod
-        def from_texts(cls, *args: Any, **kwargs: Any) -> "Unscored":
-            raise NotImplementedError
-
-        def similarity_search(self, *args: Any, **kwargs: Any) -> list[Document]:
-            return documents
-
+async def test_a_store_may_search_with_scores_when_awaited_alone(
+    documents: list[Document],
+) -> None:
     class AwaitedAlone(Unscored):
         async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
             return [(document, 1.0) for document in documents]
 
-    with pytest.raises(ValueError, match="Unscored has no similarity_search_with_score"):
-        CAUSRetriever.from_vectorstore(Unscored(), documents, higher_is_better=True)
     retriever = CAUSRetriever.from_vectorstore(AwaitedAlone(), documents, higher_is_better=True)
-    assert len(asyncio.run(retriever.ainvoke("relu"))) == 10
+    assert len(await retriever.ainvoke("relu")) == 10
 
 
 async def test_an_empty_store_answers_a_filter_and_any_depth(

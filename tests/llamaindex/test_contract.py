@@ -99,7 +99,5 @@ class TestCAUSRetriever(RetrieverContract):
 
 class TestFusingRetriever(RetrieverContract):
     def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-        if not nodes:
-            return CAUSRetriever.from_nodes(nodes, WordEmbedding())
         index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
         return CAUSRetriever.from_index(index, higher_is_better=True)
