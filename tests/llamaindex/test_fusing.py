@@ -21,6 +21,7 @@ from llama_index.core.schema import (
     Document,
     IndexNode,
     NodeWithScore,
+    QueryBundle,
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -88,6 +89,14 @@ def test_the_depth_of_a_retriever_of_others_stays_as_it_was_set() -> None:
     inner = indexed().as_retriever(similarity_top_k=3)
     FusingRetriever(inner, corpus(), higher_is_better=True, k=9).retrieve(QUERY)
     assert inner.similarity_top_k == 3
+
+
+def test_a_query_is_searched_as_a_copy_without_the_wrapping_of_a_tool() -> None:
+    """LlamaIndex's retrievers write the embedding into the query that they get."""
+    retriever = CAUSRetriever.from_index(indexed(), higher_is_better=True)
+    asked = QueryBundle(f"\ninput is {QUERY}\n")
+    assert retriever.retrieve(asked) == retriever.retrieve(QUERY)
+    assert asked.embedding is None
 
 
 class TextStore(SimpleVectorStore):
