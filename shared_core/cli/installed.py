@@ -1,31 +1,47 @@
-"""Which packages a command needs, all checked before it starts."""
+"""Which packages belong to which extra, and whether those that a command needs are there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from importlib.util import find_spec
 
 from shared_core.errors import MissingExtraError
 
-TABLES = {"rich": "eval"}
-FIGURES = {"matplotlib": "eval"}
-MEASURES = {"ir_measures": "eval"}
-REPORT = {"jinja2": "eval"}
-TORCH = {"torch": "models"}
-LOCAL_MODEL = {**TORCH, "transformers": "models"}
-EMBEDDING = {**LOCAL_MODEL, "sentence_transformers": "models"}
-GGUF = {"gguf": "gguf", "accelerate": "gguf"}
-OPENAI = {"langchain_core": "openai", "langchain_openai": "openai"}
-"""Top-level module -> the extra of ``posrag`` that installs it."""
+LOCAL_MODEL = ("torch", "transformers")
+EMBEDDING = (*LOCAL_MODEL, "sentence_transformers")
+
+EXTRAS = {
+    "langchain": (("langchain_core",), "LangChain"),
+    "llamaindex": (("llama_index",), "LlamaIndex"),
+    "models": (EMBEDDING, "local models and embeddings; demo, attention"),
+    "gguf": (("gguf", "accelerate"), "local models in GGUF files"),
+    "openai": (("langchain_openai",), "openai:NAME endpoints"),
+    "eval": (
+        ("rich", "matplotlib", "ir_measures", "jinja2", "pydantic"),
+        "the commands, their reports and figures",
+    ),
+    "postgres": (("psycopg",), "passages in PostgreSQL"),
+    "qdrant": (("qdrant_client",), "passages in Qdrant"),
+    "lancedb": (("lancedb",), "passages in LanceDB"),
+    "milvus": (("pymilvus",), "passages in Milvus"),
+}
+"""Extra -> the modules it brings, and what they enable."""
+
+_EXTRA_OF = {module: extra for extra, (modules, _) in EXTRAS.items() for module in modules}
 
 
-def check_installed(extras: Mapping[str, str], *, install: str = "") -> None:
-    """Check that modules can be imported; none is.
+def missing_of(modules: Iterable[str]) -> list[str]:
+    """Return the modules that cannot be imported; none is."""
+    return [module for module in dict.fromkeys(modules) if find_spec(module) is None]
+
+
+def check_installed(*modules: str, install: str = "") -> None:
+    """Check that modules can be imported.
 
     Parameters
     ----------
-    extras
-        Top-level module -> extra that installs it.
+    modules
+        Top-level modules of `EXTRAS`.
     install
         The extra to name in the message, instead of those of the missing modules.
 
@@ -34,9 +50,9 @@ def check_installed(extras: Mapping[str, str], *, install: str = "") -> None:
     MissingExtraError
         If a module is not installed. The message names every one of them, and one pip command.
     """
-    missing = [module for module in extras if find_spec(module) is None]
+    missing = missing_of(modules)
     if missing:
         *others, last = missing
         names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-        chosen = install or ",".join(dict.fromkeys(extras[module] for module in missing))
+        chosen = install or ",".join(dict.fromkeys(_EXTRA_OF[module] for module in missing))
         raise MissingExtraError(f"{names} not installed; run: pip install 'posrag[{chosen}]'")

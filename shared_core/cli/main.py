@@ -10,37 +10,39 @@ from textwrap import fill
 from typing import Any
 
 from shared_core import __version__
-from shared_core.cli.console import fail
-from shared_core.cli.streams import ReaderGoneError, show_unencodable, writing_results
+from shared_core.cli.console import ReaderGoneError, fail, show_unencodable, writing_results
 from shared_core.errors import PosragError
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
-EXAMPLES = {
-    "demo": "posrag demo --data FOLDER",
-    "probe": "posrag probe my_app:llm --k 3,5,10",
-    "attention": "posrag attention Qwen/Qwen2.5-0.5B-Instruct --n 20",
-    "compare": "posrag compare --data mine.jsonl --model my_app:llm --output report",
-    "tune": "posrag tune --data labelled.jsonl --documents documents.jsonl",
-    "reproduce": "posrag reproduce caus",
-    "index": "posrag index --data documents.jsonl --engine qdrant://localhost:6333",
-    "engine": "posrag engine postgresql://localhost/app",
-    "doctor": "posrag doctor",
-}
-
 COMMANDS = {
-    "demo": "ask the PyTorch API, or your own files, a question",
-    "probe": "measure a model's position sensitivity",
-    "attention": "measure where a local model looks, and save its positional curve",
-    "compare": "compare orders of the passages on your own questions",
-    "tune": "choose the fusion weight by labelled questions",
-    "reproduce": "run the experiments of a paper",
-    "index": "put documents into a collection of a database",
-    "engine": "show what a collection of a database holds",
-    "doctor": "show what is installed, and check an index, a profile or a database",
+    "demo": ("ask the PyTorch API, or your own files, a question", "demo --data FOLDER"),
+    "probe": ("measure a model's position sensitivity", "probe my_app:llm --k 3,5,10"),
+    "attention": (
+        "measure where a local model looks, and save its positional curve",
+        "attention Qwen/Qwen2.5-0.5B-Instruct --n 20",
+    ),
+    "compare": (
+        "compare orders of the passages on your own questions",
+        "compare --data mine.jsonl --model my_app:llm --output report",
+    ),
+    "tune": (
+        "choose the fusion weight by labelled questions",
+        "tune --data labelled.jsonl --documents documents.jsonl",
+    ),
+    "reproduce": ("run the experiments of a paper", "reproduce caus"),
+    "index": (
+        "put documents into a collection of a database",
+        "index --data documents.jsonl --engine qdrant://localhost:6333",
+    ),
+    "engine": ("show what a collection of a database holds", "engine postgresql://localhost/app"),
+    "doctor": ("show what is installed, and check an index, a profile or a database", "doctor"),
 }
-"""Subcommand -> what it does. Each is a module, imported once it is named."""
+"""Subcommand -> what it does, and an example.
+
+Each is a module with a ``DESCRIPTION``, ``add_options`` and ``run``, imported once it is named.
+"""
 
 
 FIRST = """\
@@ -133,14 +135,13 @@ def _parser(first: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name, purpose in COMMANDS.items():
+    for name, (purpose, example) in COMMANDS.items():
+        subparser = subcommands.add_parser(name, help=purpose)
         if name == first:
-            import_module(f"shared_core.cli.{name}.command").add_parser(subcommands, purpose)
-            chosen = subcommands.choices[name]
-            told = chosen.description or ""
-            told = told if "\n" in told else fill(told, 80)
-            chosen.description = f"example: {EXAMPLES[name]}\n\n{told}"
-            chosen.formatter_class = argparse.RawDescriptionHelpFormatter
-        else:
-            subcommands.add_parser(name, help=purpose)
+            command = import_module(f"shared_core.cli.{name}")
+            told = fill(command.DESCRIPTION, 80)
+            subparser.description = f"example: posrag {example}\n\n{told}"
+            subparser.formatter_class = argparse.RawDescriptionHelpFormatter
+            subparser.set_defaults(run=command.run)
+            command.add_options(subparser)
     return parser

@@ -6,13 +6,12 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from shared_core.checking import check_count
 from shared_core.cli.console import quiet_transformers
-from shared_core.cli.installed import GGUF, LOCAL_MODEL, OPENAI
+from shared_core.cli.installed import LOCAL_MODEL
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
 from shared_core.generation.loading import is_gguf
@@ -144,15 +143,15 @@ def kept_line(kept: int, model: Generator) -> str:
     return f"{line}. A change in {UNNOTICED} is not noticed: --fresh asks again."
 
 
-def packages(spec: str | None) -> Mapping[str, str]:
-    """Return what the model that `spec` names needs: top-level module -> extra of posrag."""
+def packages(spec: str | None) -> tuple[str, ...]:
+    """Return the modules that the model that `spec` names needs, as far as posrag brings them."""
     if spec is None:
-        return {}
+        return ()
     if is_endpoint(spec):
-        return OPENAI if spec.startswith("openai:") else {}
+        return ("langchain_openai",) if spec.startswith("openai:") else ()
     if ":" in spec and not Path(spec).exists():
-        return {}
-    return {**LOCAL_MODEL, **(GGUF if is_gguf(spec) else {})}
+        return ()
+    return (*LOCAL_MODEL, *(("gguf", "accelerate") if is_gguf(spec) else ()))
 
 
 def is_endpoint(spec: str) -> bool:

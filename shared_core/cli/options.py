@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from textwrap import fill
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from shared_core.cli.embedding import default_model
 from shared_core.cli.files import default_cache
@@ -15,9 +14,6 @@ from shared_core.evaluation.graders import MEANINGS
 from shared_core.generation.failures import MAX_FAILED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8
-
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What a subcommand is added to; argparse does not export its class."""
 
 Options: TypeAlias = "argparse._ActionsContainer"
 """What options are added to: a parser, or a group of one."""
@@ -32,15 +28,6 @@ EMBEDDING_HELP = "embedding model: a folder or a hub name (default: all-MiniLM-L
 DOCUMENTS_HELP = "JSON lines with id and text: what to retrieve from"
 RERANKER_HELP = "cross-encoder for +rerank: a folder or a hub name"
 TEMPLATE_HELP = "file with a prompt that contains {context} and {question}"
-
-
-def with_graders(description: str) -> dict[str, Any]:
-    """Return the arguments of a parser that lists the graders below its options."""
-    return {
-        "description": fill(description, 80),
-        "epilog": GRADERS_HELP,
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-    }
 
 
 def add_asking(parser: Options) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared_core.checking import check_count
 from shared_core.cli import options
 from shared_core.cli.console import Console
-from shared_core.cli.installed import TORCH
 from shared_core.sensitivity import (
     KEY_VALUE,
     ProbeQuestion,
@@ -29,11 +28,6 @@ HELP = (
 )
 
 DEFAULT_K = 10
-
-
-def packages(source: str) -> Mapping[str, str]:
-    """Return what the questions of `source` need: top-level module -> extra of posrag."""
-    return TORCH if source == "torch" else {}
 
 
 def add_questions(parser: options.Options, data: str = "", *, lengths: bool = False) -> None:

@@ -16,8 +16,8 @@ pytest.importorskip("rich")
 
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Vectors
+from shared_core.cli import demo as command
 from shared_core.cli import main
-from shared_core.cli.demo import command, frameworks
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask, FrameworkOrder
 from shared_core.index.tokenize import tokenize
@@ -138,10 +138,10 @@ def demo(
     built.orders = {"langchain": core_order, "llamaindex": core_order}
 
     def points(*, group: str) -> list[FakeEntryPoint]:
-        assert group == frameworks.GROUP
+        assert group == command.GROUP
         return [FakeEntryPoint(name, order) for name, order in built.orders.items()]
 
-    monkeypatch.setattr(frameworks, "entry_points", points)
+    monkeypatch.setattr(command, "entry_points", points)
     monkeypatch.setattr(command, "torch_api_passages", lambda: built.passages)
     monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
     return built

@@ -15,8 +15,8 @@ import numpy as np
 
 from shared_core import Passage
 from shared_core.arrays import Vectors
+from shared_core.cli import demo as command
 from shared_core.cli import main
-from shared_core.cli.demo import command
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.corpora import torch_api_passages
 

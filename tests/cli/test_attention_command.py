@@ -18,8 +18,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from shared_core.attention.by_slot import READ, AttentionByPosition, DocumentScores
-from shared_core.cli.attention import report
-from shared_core.cli.attention.files import AttentionFiles
+from shared_core.cli import attention_report as report
 from shared_core.cli.main import main
 from shared_core.sensitivity.curve import PositionalCurve
 
@@ -231,7 +230,7 @@ def test_what_the_curve_does_to_a_ranking_is_told() -> None:
 def test_a_model_of_the_users_own_module_is_not_named_by_a_string(tmp_path: Path) -> None:
     """It cannot be loaded by that."""
     curve = curve_of((1.1, 2.0), (1.1, 3.0))
-    files = AttentionFiles.of("m", folder=tmp_path)
-    told = "\n".join(report.lines(curve, files, spec="my_app:model"))
+    told = "\n".join(report.lines(curve, tmp_path / "m.json", spec="my_app:model"))
     assert f'AttentionPlacement(model, curve="{tmp_path / "m.json"}")' in told
-    assert 'AttentionPlacement("org/m", ' in "\n".join(report.lines(curve, files, spec="org/m"))
+    told = "\n".join(report.lines(curve, tmp_path / "m.json", spec="org/m"))
+    assert 'AttentionPlacement("org/m", ' in told

@@ -14,8 +14,8 @@ import pytest
 
 from shared_core import HybridIndex, connect
 from shared_core.arrays import Vectors
-from shared_core.cli import filling
-from shared_core.cli.index import command
+from shared_core.cli import collection
+from shared_core.cli import index as command
 from shared_core.cli.main import main
 from shared_core.corpora import torch_api_passages
 from shared_core.types import Query
@@ -84,7 +84,7 @@ def test_an_interrupted_run_goes_on(index: Index, capsys: pytest.CaptureFixture[
 
     class Interrupted(CountingModel):
         def embed(self, texts: Sequence[str]) -> Vectors:
-            if len(self.embedded) >= filling.BATCH:
+            if len(self.embedded) >= collection.BATCH:
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(5)
             return super().embed(texts)
@@ -193,7 +193,7 @@ def test_why_a_database_cannot_be_reached_is_told_once(
     postgres: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its own words, which a pool keeps to itself."""
-    monkeypatch.setattr(filling, "connect", lambda *given: connect(*given, timeout=2))
+    monkeypatch.setattr(collection, "connect", lambda *given: connect(*given, timeout=2))
     assert main(["engine", postgres.replace("/postgres?", "/nowhere?")]) == 2
     _, error = said(capsys)
     assert error.count('database "nowhere" does not exist') == 1

@@ -130,7 +130,7 @@ def test_all_that_is_not_installed_is_named_at_once(
 def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared_core.cli.demo.command.EmbeddingModel", embedding.EmbeddingModel)
+    monkeypatch.setattr("shared_core.cli.demo.EmbeddingModel", embedding.EmbeddingModel)
     outcome = demo("--model", "no-such/embedding-model")
     assert outcome.status == 2
     line = outcome.err.splitlines()[-1]

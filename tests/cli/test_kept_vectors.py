@@ -16,7 +16,7 @@ pytest.importorskip("ir_measures")
 
 from shared_core import PosragError
 from shared_core.arrays import Vectors
-from shared_core.cli.compare import command
+from shared_core.cli import compare as command
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.embedding_cache import EmbeddingCache

@@ -18,8 +18,8 @@ pytest.importorskip("rich")
 pytest.importorskip("ir_measures")
 
 from instruments.corpus import held_out_questions
-from shared_core.cli.demo import command
-from shared_core.cli.index import command as index_command
+from shared_core.cli import demo as command
+from shared_core.cli import index as index_command
 from shared_core.cli.main import main
 from shared_core.cli.reproduce import caus
 from shared_core.corpora import torch_api_passages

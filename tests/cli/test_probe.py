@@ -14,8 +14,8 @@ pytest.importorskip("rich")
 pytest.importorskip("matplotlib")
 
 from shared_core import CAUS, PositionProfile
+from shared_core.cli import probe as probing
 from shared_core.cli.main import main
-from shared_core.cli.probe import command as probing
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Journal
 from shared_core.sensitivity import KEY_VALUE, key_value_questions

@@ -141,7 +141,7 @@ def test_an_interrupt_while_the_commands_are_imported_is_one_line(tmp_path: Path
         "import sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'shared_core.cli.compare.command': raise KeyboardInterrupt\n"
+        "        if name == 'shared_core.cli.compare': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupting())\n"
     )
     finished = posrag(["compare", "--help"], tmp_path, start=interrupt + START)

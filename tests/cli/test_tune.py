@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from shared_core.cli import tune as command
 from shared_core.cli.main import main
-from shared_core.cli.tune import command
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.engines import connect
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import shared_core
+from shared_core.cli.main import COMMANDS
 
 ROOT = Path(shared_core.__file__).parents[1]
 PACKAGES = ("shared_core", "langchain_posrag", "llamaindex_posrag")
@@ -168,15 +169,9 @@ def test_no_layer_of_the_core_imports_a_higher_one(module: str) -> None:
 
 @pytest.mark.parametrize("module", modules_of("shared_core.cli"))
 def test_no_subcommand_imports_another(module: str) -> None:
-    """What several of them need stands a level higher, beside ``main``."""
-    subcommands = {
-        name.removesuffix(".command")
-        for name in modules_of("shared_core.cli")
-        if name.endswith(".command")
-    }
+    """What several of them need stands beside them."""
+    subcommands = {f"shared_core.cli.{name}" for name in COMMANDS}
     own = ".".join(module.split(".")[:3])
-    if module == "shared_core.cli.main":
-        return
     for imported in imports_of(module):
         assert ".".join(imported.split(".")[:3]) not in subcommands - {own}
 

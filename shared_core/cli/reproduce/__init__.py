@@ -1,1 +1,100 @@
-"""``posrag reproduce``: the experiments of the papers."""
+"""``posrag reproduce``: the experiments of the papers, one a subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from shared_core import __version__
+from shared_core.atomic import write_whole
+from shared_core.cli import models, options
+from shared_core.cli.console import Console
+from shared_core.cli.files import check_file
+from shared_core.cli.installed import EMBEDDING, LOCAL_MODEL, check_installed
+from shared_core.cli.reproduce import caus, good_positions, positional_bias, tables
+from shared_core.comparison import PIPELINES
+
+DESCRIPTION = "Run the experiments of a paper, and show its figures next to yours."
+
+EXPERIMENTS = {
+    "caus": (caus.experiment, ("ir_measures", *EMBEDDING)),
+    "positionalbias": (positional_bias.experiment, ("ir_measures",)),
+    "goodpositions": (good_positions.experiment, LOCAL_MODEL),
+}
+"""Name -> what runs it, and the modules it needs."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the experiments."""
+    experiments = parser.add_subparsers(
+        title="experiments", required=True, metavar="EXPERIMENT", dest="experiment"
+    )
+    for name in EXPERIMENTS:
+        paper = tables.paper(name)
+        experiments.add_parser(name, help=paper["help"], description=paper["description"])
+
+    parser = experiments.choices["caus"]
+    _add_asking(parser)
+    options.add_psi(parser)
+
+    parser = experiments.choices["positionalbias"]
+    _add_data(parser)
+    _add_asking(parser)
+    add = parser.add_argument
+    add("--documents", type=options.path, help=options.DOCUMENTS_HELP)
+    add("--pipelines", type=options.names, help=f"some of {', '.join(PIPELINES)}, each also with "
+        "+rerank; Tables 1 and 2 are for the first (default: given if the data have documents, "
+        "else dense and sparse; with --reranker also reranked)")  # fmt: skip
+    add("--reranker", help=options.RERANKER_HELP)
+    options.add_abstain_template(parser, "the distracting effect")
+
+    parser = experiments.choices["goodpositions"]
+    _add_data(parser)
+    add = parser.add_argument
+    add("--model", metavar="MODEL", required=True, help=models.LOCAL_HELP)
+    add("-k", "--k", type=int, help="documents per question (default: 10, or all if there are "
+        "fewer)")  # fmt: skip
+
+    for parser in experiments.choices.values():
+        add = parser.add_argument
+        add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: "
+            "64)")  # fmt: skip
+        add("--output", type=options.path, help="JSON file with every outcome (default: none)")
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
+        "documents (best first; gold: the places of those with the answer), as for compare; or "
+        "with gold and distractors, as for probe")  # fmt: skip
+    add("--n", type=int, help="number of questions (default: all)")
+
+
+def _add_asking(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--model", metavar="MODEL", help=f"{models.HELP} (default: none; only retrieval is "
+        "measured)")  # fmt: skip
+    options.add_embedding(parser)
+    options.add_endpoint(parser)
+    options.add_name(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
+    experiment, needs = EXPERIMENTS[arguments.experiment]
+    check_installed("rich", *needs, *models.packages(arguments.model))
+    console = Console()
+    output = arguments.output
+    if output is not None:
+        if not output.parent.is_dir():
+            raise ValueError(f"--output {output}: there is no such folder")
+        check_file(output)
+    found, parts = experiment(arguments, console)
+    for part in parts:
+        console.show(part)
+    if output is not None:
+        versions = {"posrag": __version__}
+        found = {"experiment": arguments.experiment, "versions": versions, **found}
+        write_whole(output, json.dumps(found, indent=1) + "\n")
+        console.say(f"Every outcome is in {output}", whole=True)
+    return 0

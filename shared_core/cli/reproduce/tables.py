@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,6 @@ Measured: TypeAlias = Mapping[str, Any]
 Outcomes: TypeAlias = dict[str, Any]
 """Settings, figures and the outcome of each question: what is written, and what is shown."""
 
-Experiment: TypeAlias = "Callable[[argparse.Namespace, Console], tuple[Outcomes, Parts]]"
 Parts: TypeAlias = "Iterable[RenderableType]"
 
 

@@ -1,29 +1,32 @@
-"""The ``attention`` subcommand: its options, and the job from model to curve."""
+"""``posrag attention``: where a local model looks."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from shared_core.attention.by_slot import AttentionByPosition, attention_by_position
+from shared_core.attention.figures import draw_document_scores, draw_positional_curve
+from shared_core.cli import attention_report as report
 from shared_core.cli import models, options, questions
-from shared_core.cli.attention import report
-from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
-from shared_core.cli.installed import FIGURES, LOCAL_MODEL, TABLES, check_installed
+from shared_core.cli.files import WAY_OUT, check_file, load_former, make_output
+from shared_core.cli.installed import LOCAL_MODEL, check_installed
 from shared_core.generation import HuggingFaceModel
+from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.questions import check_context, check_questions
+from shared_core.sensitivity.records import beside
 from shared_core.wording import counted
 
+DESCRIPTION = (
+    "Measure how much a local model attends to each position of the prompt while it answers, with "
+    "the passages shuffled and with the most relevant last. Plot it, and save the positional "
+    "curve: with it documents are placed without an extra round of the model."
+)
 
-def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
-    """Add ``attention`` and its options."""
-    parser = subcommands.add_parser(
-        "attention",
-        help=purpose,
-        description="Measure how much a local model attends to each position of the prompt while "
-        "it answers, with the passages shuffled and with the most relevant last. Plot it, and save "
-        "the positional curve: with it documents are placed without an extra round of the model.",
-    )
+
+def add_options(parser: options.Options) -> None:
+    """Add the model, the questions and where the curve goes."""
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.LOCAL_HELP)
     questions.add_questions(
@@ -36,12 +39,11 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     add("--max-new-tokens", type=int, default=64, help="longest answer in tokens (default: 64)")
     add("--output", type=options.path, metavar="FOLDER", help="folder of the curve and the figures "
         "(default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed({**TABLES, **FIGURES, **LOCAL_MODEL})
+    check_installed("rich", "matplotlib", *LOCAL_MODEL)
     console = Console()
     source = questions.open_questions(arguments, console)
     check_context(source.k)
@@ -56,16 +58,40 @@ def run(arguments: argparse.Namespace) -> int:
         max_new_tokens=arguments.max_new_tokens,
         batch_size=arguments.batch_size,
     )
-    files = AttentionFiles.of(model.name, folder=arguments.output)
+    file = _file_of(model.name, arguments.output)
     found = _read(console, model, source, seed=arguments.seed)
-    kept = files.save(found)
-    if kept is not None:
-        console.say(f"A former curve that says something else is kept as {kept}", whole=True)
+    _save(found, file, console)
     for part in report.parts(found):
         console.show(part)
-    for line in report.lines(found.curve, files, spec=arguments.model):
+    for line in report.lines(found.curve, file, spec=arguments.model):
         console.show(line, whole=True)
     return 0
+
+
+def _file_of(model: str, folder: Path | None) -> Path:
+    """Return the file of a model's curve, and check that it can be written."""
+    saved = PositionalCurve.file_of(model)
+    if folder is None:
+        check_file(saved, way_out=f"; give --output, or {WAY_OUT}")
+        return saved
+    make_output(folder)
+    return folder / saved.name
+
+
+def _save(found: AttentionByPosition, file: Path, console: Console) -> None:
+    """Write curve and figures; keep a former curve of something else or of more questions."""
+    old, new = load_former(PositionalCurve.load, file), found.curve
+    if old is not None and (_kind(old) != _kind(new) or old.n > new.n):
+        kept = old.save(beside(file, old.date))
+        console.say(f"A former curve that says something else is kept as {kept}", whole=True)
+    new.save(file)
+    documents, curve = report.figures_of(file)
+    draw_document_scores(found, documents)
+    draw_positional_curve(found, curve)
+
+
+def _kind(curve: PositionalCurve) -> tuple[object, ...]:
+    return curve.identity, curve.k, curve.template, curve.task
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""The ``probe`` subcommand: its options, and the job from model to profile."""
+"""``posrag probe``: measure a model's position sensitivity."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal
 from shared_core.attention import attention_profile
 from shared_core.checking import check_choice
 from shared_core.cli import models, options, questions
+from shared_core.cli import probe_report as report
 from shared_core.cli.console import Console
 from shared_core.cli.files import KEPT, kept_answers, writing
-from shared_core.cli.installed import FIGURES, TABLES, check_installed
-from shared_core.cli.probe import report
-from shared_core.cli.probe.files import ProbeFiles
+from shared_core.cli.installed import check_installed
+from shared_core.cli.probe_files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
@@ -22,19 +22,15 @@ from shared_core.sensitivity.measures import MeasureName
 from shared_core.sensitivity.position_sensitivity import check_slots, spread_slots
 from shared_core.sensitivity.questions import check_context
 
+DESCRIPTION = (
+    "Move the passage that holds the answer through the slots of the context, ask the model each "
+    "time, and save its position profile: psi= then takes the model's name. An interrupted probe "
+    f"continues where it stopped: answers are kept in {KEPT}."
+)
 
-def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
-    """Add ``probe`` and its options."""
-    parser = subcommands.add_parser(
-        "probe",
-        help=purpose,
-        **options.with_graders(
-            "Move the passage that holds the answer through the slots of the context, ask the "
-            "model each time, and save its position profile: psi= then takes the model's name. An "
-            "interrupted probe continues where it stopped: answers are kept in "
-            f"{KEPT}."
-        ),
-    )
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the model, what is asked and measured, and how."""
     group = parser.add_argument_group
     parser.add_argument("model", metavar="MODEL", help=models.HELP)
     questions.add_questions(group("what is asked"), lengths=True)
@@ -60,13 +56,13 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     cost.add_argument("--max-calls", type=int, help="most calls to the model")
     options.add_fresh_and_plan(cost)
     options.add_asking(group("how the model is asked"))
-    parser.set_defaults(run=run)
+    parser.epilog = options.GRADERS_HELP
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    needed = {**questions.packages(arguments.data), **models.packages(arguments.model)}
-    check_installed({**TABLES, **FIGURES, **needed})
+    corpus = ["torch"] if arguments.data == "torch" else []
+    check_installed("rich", "matplotlib", *corpus, *models.packages(arguments.model))
     console = Console()
     _check(arguments)
     source = questions.open_questions(arguments, console)
@@ -115,39 +111,34 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _probes(arguments: argparse.Namespace, source: questions.ProbeData) -> list[Probe]:
     """Return what measures each length; of several, five depths, and all ask as many questions."""
-    if len(source.ks) == 1:
-        return [_probe(arguments, source, source.k, arguments.slots, arguments.max_calls)]
-    slots = [spread_slots(k, DEPTHS) for k in source.ks]
-    calls, width = arguments.max_calls, sum(map(len, slots))
-    shares = [calls and max(1, calls // width) * len(some) for some in slots]
-    return [_probe(arguments, source, *each) for each in zip(source.ks, slots, shares, strict=True)]
-
-
-def _probe(
-    arguments: argparse.Namespace,
-    source: questions.ProbeData,
-    k: int,
-    slots: Sequence[int] | None,
-    max_calls: int | None,
-) -> Probe:
-    measure = arguments.measure
+    measure, calls = arguments.measure, arguments.max_calls
     if measure == "attention" or (measure is None and arguments.grader is not None):
         measure = "accuracy"
-    return Probe(
-        k=k,
-        measure=measure,
-        grader=arguments.grader or "em",
-        template=source.template,
-        slots=slots,
-        looks=arguments.looks,
-        seed=arguments.seed,
-        max_calls=max_calls,
-        batch_size=arguments.batch_size,
-        concurrency=arguments.concurrency,
-        attempts=arguments.attempts,
-        max_failed=arguments.max_failed,
-        task=source.task,
-    )
+    slots: list[Sequence[int] | None] = [arguments.slots]
+    shares = [calls]
+    if len(source.ks) > 1:
+        spread = [spread_slots(k, DEPTHS) for k in source.ks]
+        width = sum(map(len, spread))
+        shares = [calls and max(1, calls // width) * len(some) for some in spread]
+        slots = [*spread]
+    return [
+        Probe(
+            k=k,
+            measure=measure,
+            grader=arguments.grader or "em",
+            template=source.template,
+            slots=some,
+            looks=arguments.looks,
+            seed=arguments.seed,
+            max_calls=share,
+            batch_size=arguments.batch_size,
+            concurrency=arguments.concurrency,
+            attempts=arguments.attempts,
+            max_failed=arguments.max_failed,
+            task=source.task,
+        )
+        for k, some, share in zip(source.ks, slots, shares, strict=True)
+    ]
 
 
 def _measure(

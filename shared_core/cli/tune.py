@@ -1,4 +1,4 @@
-"""The ``tune`` subcommand: its options, and the job from labelled questions to a weight."""
+"""``posrag tune``: the fusion weight that labelled questions choose."""
 
 from __future__ import annotations
 
@@ -8,42 +8,38 @@ from contextlib import contextmanager
 from typing import Any
 
 from shared_core.caus import CAUS
-from shared_core.cli import filling, options
+from shared_core.cli import collection, options
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
-from shared_core.cli.embedding_cache import EmbeddingCache
-from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
+from shared_core.cli.embedding_cache import EmbeddingCache, indexed
+from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.engines import Engine
-from shared_core.index import HybridIndex
 from shared_core.json_lines import check_fields, read_lines, shorten_json
 from shared_core.tuning import tune
 from shared_core.types import Query
 
+DESCRIPTION = (
+    "Choose the weight of the dense leg by labelled questions, of which some twenty are enough to "
+    "begin with, and say what it gains on questions that did not choose it. In Python, "
+    "retriever.tune does the same and returns the tuned retriever."
+)
 
-def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
-    """Add ``tune`` and its options."""
-    parser = subcommands.add_parser(
-        "tune",
-        help=purpose,
-        description="Choose the weight of the dense leg by labelled questions, of which some "
-        "twenty are enough to begin with, and say what it gains on questions that did not choose "
-        "it. In Python, retriever.tune does the same and returns the tuned retriever.",
-    )
-    add = parser.add_argument
-    add("--data", type=options.path, required=True, help="JSON lines with question, and gold: the "
-        "id of a document that answers it, or several")  # fmt: skip
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the questions, and what is searched."""
+    parser.add_argument("--data", type=options.path, required=True, help="JSON lines with "
+        "question, and gold: the id of a document that answers it, or several")  # fmt: skip
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--documents", type=options.path, help=options.DOCUMENTS_HELP)
-    where.add_argument("--engine", metavar="URL", help=filling.URL_HELP)
-    add("--collection", default="posrag", help=f"{filling.COLLECTION_HELP} (default: posrag)")
+    where.add_argument("--engine", metavar="URL", help=collection.URL_HELP)
+    collection.add_collection(parser)
     options.add_embedding(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed({**TABLES, **EMBEDDING})
+    check_installed("rich", *EMBEDDING)
     console = Console()
     labelled = [*read_lines(arguments.data, _labelled)]
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
@@ -59,14 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _opened(arguments: argparse.Namespace, embed: EmbeddingCache) -> Iterator[Engine]:
-    if arguments.engine is not None:
-        with filling.opened(arguments.engine, arguments.collection) as engine:
-            yield engine
+    if arguments.engine is None:
+        yield indexed(read_passages(arguments.documents), embed)
         return
-    passages = read_passages(arguments.documents)
-    index = HybridIndex()
-    index.add(passages, embed([passage.text for passage in passages]))
-    yield index
+    with collection.opened(arguments.engine, arguments.collection) as engine:
+        yield engine
 
 
 def _labelled(data: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -1,43 +1,52 @@
-"""The ``compare`` subcommand: its options, and the job from questions to report."""
+"""``posrag compare``: strategies of arrangement on one's own questions."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from itertools import chain
+from pathlib import Path
 
+from shared_core.atomic import replacing
+from shared_core.cli import compare_report as report
 from shared_core.cli import models, options
-from shared_core.cli.compare import report
-from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.embedding_cache import EmbeddingCache
-from shared_core.cli.files import KEPT, kept_answers
-from shared_core.cli.installed import MEASURES, REPORT, TABLES, check_installed
+from shared_core.cli.files import (
+    KEPT,
+    check_file,
+    kept_answers,
+    make_output,
+    open_journal,
+    writing,
+)
+from shared_core.cli.installed import check_installed
 from shared_core.cli.questions import default_k_lines
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,
     Comparison,
+    ComparisonResult,
     read_comparison,
+    to_html,
+    to_markdown,
 )
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
+from shared_core.generation import Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
+DESCRIPTION = (
+    "Ask a model your questions with the retrieved passages in different orders, and report "
+    "whether any order is better than the ranked one, or than a random one. An interrupted "
+    f"comparison continues where it stopped: answers are kept in {KEPT}."
+)
 
-def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
-    """Add ``compare`` and its options."""
-    parser = subcommands.add_parser(
-        "compare",
-        help=purpose,
-        **options.with_graders(
-            "Ask a model your questions with the retrieved passages in different orders, and "
-            "report whether any order is better than the ranked one, or than a random one. An "
-            "interrupted comparison continues where it stopped: answers are kept in "
-            f"{KEPT}."
-        ),
-    )
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add data, model, what is compared and how."""
     group = parser.add_argument_group
     _add_questions(group("data and model"))
     _add_compared(group("what is compared"))
@@ -46,7 +55,7 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     asking = group("how the model is asked")
     options.add_asking(asking)
     options.add_name(asking)
-    parser.set_defaults(run=run)
+    parser.epilog = options.GRADERS_HELP
 
 
 def _add_questions(parser: options.Options) -> None:
@@ -96,14 +105,18 @@ def _add_settings(parser: options.Options) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed({**TABLES, **MEASURES, **REPORT, **models.packages(arguments.model)})
+    check_installed("rich", "ir_measures", "jinja2", *models.packages(arguments.model))
     console = Console()
     options.check_plan(arguments)
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
     comparison = _comparison(arguments, console)
     model = models.open_named(arguments)
-    files = None if arguments.plan else ReportFiles.of(arguments.output, model.name)
-    journal = kept_answers(model.name) if files is None else files.journal
+    journal = kept_answers(model.name)
+    if not arguments.plan:
+        make_output(arguments.output)
+        for file in report.files_of(arguments.output):
+            check_file(file)
+        journal = open_journal(model.name)
     job = comparison.job(model, data, journal=journal)
     if arguments.fresh:
         job.forget()
@@ -111,16 +124,28 @@ def run(arguments: argparse.Namespace) -> int:
     costs = report.cost_lines(job.model, plan)
     for line in chain(costs, default_k_lines(arguments.k, plan.ks)):
         (console.show if arguments.plan else console.say)(line)
-    if files is not None:
-        total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
-        with console.counting("asking", total) as advance:
-            result = job.run(on_answer=advance, on_wait=console.say)
-        files.save(result)
-        for part in report.parts(result):
-            console.show(part)
-        for line in report.file_lines(files):
-            console.show(line, whole=True)
+    if arguments.plan:
+        return 0
+    total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
+    with console.counting("asking", total) as advance:
+        result = job.run(on_answer=advance, on_wait=console.say)
+    _save(result, arguments.output, journal)
+    for part in report.parts(result):
+        console.show(part)
+    for line in report.file_lines(arguments.output, journal):
+        console.show(line, whole=True)
     return 0
+
+
+def _save(result: ComparisonResult, folder: Path, journal: Journal) -> None:
+    """Write all files of the report or none, so that they belong to one comparison."""
+    texts = (to_html(result), to_markdown(result), result.to_json())
+    with ExitStack() as stack:  # moves them to their places once all are written
+        for file, text in zip(report.files_of(folder), texts, strict=True):
+            stack.enter_context(writing(file, journal))
+            opened = stack.enter_context(replacing(file))
+            opened.write(text.encode())
+            opened.flush()
 
 
 def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:

@@ -12,7 +12,7 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
-from shared_core.cli.probe.files import ProbeFiles
+from shared_core.cli.probe_files import ProbeFiles
 from shared_core.comparison.text_report import left_out
 from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator

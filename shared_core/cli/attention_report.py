@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.attention.by_slot import AttentionByPosition, DocumentScores
-from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import empty_table
 from shared_core.placement.by_attention import attention_placement
 from shared_core.sensitivity.curve import TENTHS, PositionalCurve, parts_of_region
@@ -28,19 +27,25 @@ def parts(found: AttentionByPosition) -> Iterator[RenderableType]:
     yield from curve_lines(found)
 
 
-def lines(curve: PositionalCurve, files: AttentionFiles, *, spec: str) -> Iterator[str]:
+def figures_of(file: Path) -> tuple[Path, Path]:
+    """Return the files of the documents' and the curve's figures, beside that of the curve."""
+    return file.with_suffix(".documents.png"), file.with_suffix(".curve.png")
+
+
+def lines(curve: PositionalCurve, file: Path, *, spec: str) -> Iterator[str]:
     """Yield what can be copied: how to use the curve of the model `spec`, and the files."""
     model = f'"{spec}"' if ":" not in spec or Path(spec).exists() else "model"
-    known_by = curve.model if files.curve == PositionalCurve.file_of(curve.model) else files.curve
+    known_by = curve.model if file == PositionalCurve.file_of(curve.model) else file
+    documents_figure, curve_figure = figures_of(file)
     yield ""
     yield "To place passages by this curve, without an extra round of the model:"
     yield "    from langchain_posrag import AttentionPlacement"
     yield f'    placement = AttentionPlacement({model}, curve="{known_by}")'
     yield "or llamaindex_posrag.AttentionPlacementPostprocessor, with the same arguments."
     yield ""
-    yield f"curve    {files.curve}"
-    yield f"figures  {files.documents_figure}"
-    yield f"         {files.curve_figure}"
+    yield f"curve    {file}"
+    yield f"figures  {documents_figure}"
+    yield f"         {curve_figure}"
 
 
 def table(found: AttentionByPosition) -> Table:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
@@ -22,7 +22,7 @@ from shared_core.comparison.text_report import (
     meanings,
     retrieval_line,
 )
-from shared_core.generation import Generator
+from shared_core.generation import Generator, Journal
 from shared_core.wording import counted
 
 if TYPE_CHECKING:
@@ -67,12 +67,16 @@ def parts(result: ComparisonResult) -> Iterator[RenderableType]:
     yield ""
 
 
-def file_lines(files: ReportFiles) -> Iterator[str]:
+def files_of(folder: Path) -> tuple[Path, Path, Path]:
+    """Return the files of a report: verdict, tables and plots, the same as text, all outcomes."""
+    return folder / "comparison.html", folder / "comparison.md", folder / "comparison.json"
+
+
+def file_lines(folder: Path, journal: Journal) -> Iterator[str]:
     """Say where the report is; paths are copied, so their lines must not be broken."""
-    yield f"report    {files.html}"
-    yield f"tables    {files.markdown}"
-    yield f"outcomes  {files.json}"
-    yield f"answers   {files.journal.path}"
+    names = ("report", "tables", "outcomes", "answers")
+    for name, file in zip(names, (*files_of(folder), journal.path), strict=True):
+        yield f"{name:<8}  {file}"
 
 
 def legend(result: ComparisonResult) -> str:

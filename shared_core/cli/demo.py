@@ -1,24 +1,24 @@
-"""The ``demo`` subcommand: its options, and the job from question to answer."""
+"""``posrag demo``: ask the PyTorch API a question and see why its passages are placed so."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from shared_core import CAUS, PLACEMENTS, Arrangement
+from shared_core import CAUS, PLACEMENTS, Arrangement, MissingExtraError
 from shared_core._extras import require
-from shared_core.cli import filling, options
+from shared_core.cli import collection, options
+from shared_core.cli import demo_report as report
 from shared_core.cli.console import Console
-from shared_core.cli.demo import report
-from shared_core.cli.demo.frameworks import framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.embedding_cache import EmbeddingCache, indexed
-from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
+from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.corpora import torch_api_passages
 from shared_core.corpora.own_files import folder_passages, questions_from
-from shared_core.demo import DemoTask
+from shared_core.demo import GROUP, DemoTask, FrameworkOrder
 from shared_core.engines import Engine
 from shared_core.placement.order_gate import Psi, profile_of
 from shared_core.types import Passage, Query
@@ -27,19 +27,21 @@ from shared_core.wording import counted
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
 
+TITLES = {"langchain": "LangChain", "llamaindex": "LlamaIndex"}
+
 QUESTIONS = 3
 """Questions that are made from ``--data``."""
 
 
-def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
-    """Add ``demo`` and its options."""
-    parser = subcommands.add_parser(
-        "demo",
-        help=purpose,
-        description="Search the documentation of the installed PyTorch, or your own files, by "
-        "meaning and by words, place the passages, and show why each is placed where it is; then "
-        "do the same inside LangChain and LlamaIndex and compare.",
-    )
+DESCRIPTION = (
+    "Search the documentation of the installed PyTorch, or your own files, by meaning and by "
+    "words, place the passages, and show why each is placed where it is; then do the same inside "
+    "LangChain and LlamaIndex and compare."
+)
+
+
+def add_options(parser: options.Options) -> None:
+    """Add the passages, the question and how it is searched."""
     add = parser.add_argument
     add("--data", type=options.path, help="your own passages: a folder of text and Markdown "
         "files, or JSON lines with id and text (default: the API of the installed "
@@ -54,15 +56,14 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     options.add_psi(parser)
     add("--model", default=default_model(), help=options.EMBEDDING_HELP)
     options.add_cache(parser)
-    add("--engine", metavar="URL", help=f"{filling.URL_HELP}: search the passages there, in the "
+    add("--engine", metavar="URL", help=f"{collection.URL_HELP}: search the passages there, in the "
         "collection posrag_demo, and compare with memory")  # fmt: skip
     add("--rebuild", action="store_true", help="embed again, whatever is kept")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0, or 1 if a framework's order is not the core's."""
-    check_installed({**TABLES, **EMBEDDING}, install="all")
+    check_installed("rich", *EMBEDDING, install="all")
     if arguments.query is not None and not arguments.query.strip():
         raise ValueError(f"--query must not be blank, got {arguments.query!r}")
     _check_profile(arguments.placement, arguments.psi)
@@ -92,9 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _compare(console, task, _answer(console, caus, index, query), {})
     (found,) = caus.search(index, [query])
     memory = {"in memory": [passage.id for passage in found.passages]}
-    collection = "posrag_demo_" + re.sub(r"\W", "_", name)  # whose passages they are
-    with filling.opened(arguments.engine, collection) as engine:
-        filling.fill(engine, passages, embed, console)
+    name = "posrag_demo_" + re.sub(r"\W", "_", name)  # whose passages they are
+    with collection.opened(arguments.engine, name) as engine:
+        collection.fill(engine, passages, embed, console)
         arrangement = _answer(console, caus, engine, query)
     return _compare(console, task, arrangement, memory)
 
@@ -135,7 +136,7 @@ def _answer(console: Console, caus: CAUS, engine: Engine, query: Query) -> Arran
 def _compare(
     console: Console, task: DemoTask, arrangement: Arrangement, memory: dict[str, list[str]]
 ) -> int:
-    orders, absent = framework_orders(task)
+    orders, absent = _framework_orders(task)
     orders = memory | orders
     console.show("\nThe prompt's order, as fused ranks by slot:")
     for line in report.orders_lines(arrangement, orders):
@@ -145,3 +146,29 @@ def _compare(
     identical, sentence = report.verdict(arrangement, orders)
     console.show(sentence)
     return 0 if identical else 1
+
+
+def _framework_orders(task: DemoTask) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Ask every registered framework.
+
+    Returns
+    -------
+    orders
+        title -> ids in the order of the prompt.
+    absent
+        title -> what is missing, for the frameworks that are not installed.
+    """
+    orders: dict[str, list[str]] = {}
+    absent: dict[str, str] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        title = TITLES.get(point.name, point.name)
+        try:
+            order: FrameworkOrder = point.load()
+        except MissingExtraError as error:
+            absent[title] = str(error)
+            continue
+        except ImportError as error:
+            absent[title] = f"{error}; run: pip install 'posrag[{point.name}]'"
+            continue
+        orders[title] = order(task)
+    return orders, absent

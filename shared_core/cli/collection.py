@@ -1,12 +1,14 @@
-"""Collections of databases named on the command line, and how they are filled."""
+"""Collections of databases named on the command line: opened, filled and described."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 from shared_core.cli.console import Console
+from shared_core.cli.options import Options
 from shared_core.demo import EmbedTexts
 from shared_core.engines import Engine, connect
 from shared_core.engines.collection import CollectionEngine
@@ -15,10 +17,27 @@ from shared_core.vectors import SAME_MODEL
 from shared_core.wording import counted, is_or_are
 
 URL_HELP = "address of a database, such as postgresql://user@host:5432/database"
-COLLECTION_HELP = "name of the collection in the database"
 
 BATCH = 128
 """Passages embedded and added at once: as many are lost by an interruption."""
+
+LINES = {
+    "passages": "{:,}",
+    "mean_length": "{:,.1f} words a passage",
+    "words": "{:,} different ones",
+    "dim": "vectors of dimension {}",
+    "metric": "{}",
+    "dense": "{}",
+    "k1": "{}",
+    "b": "{}",
+}
+"""What is shown of `CollectionEngine.describe`, where it is there, and how."""
+
+
+def add_collection(parser: Options, more: str = "") -> None:
+    """Add the name of the collection; `more` says what becomes of it."""
+    parser.add_argument("--collection", default="posrag", help=f"name of the collection in the "
+        f"database{more} (default: posrag)")  # fmt: skip
 
 
 @contextmanager
@@ -59,6 +78,16 @@ def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console
             "collection: the next run goes on from there"
         ) from None
     return added
+
+
+def show(found: Mapping[str, Any], console: Console) -> str:
+    """Show each number and option of a collection; return what is amiss, "" if nothing is."""
+    for name, line in LINES.items():
+        if name in found:
+            console.show(f"  {name.replace('_', ' '):<12} {line.format(found[name])}")
+    if "amiss" in found:
+        return f"{found['amiss']}. Scores are wrong: index the documents anew, by another name."
+    return "" if found["passages"] else "it is empty: posrag index fills it."
 
 
 def _missing(engine: Engine, passages: Sequence[Passage]) -> list[Passage]:

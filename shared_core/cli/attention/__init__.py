@@ -1,1 +1,0 @@
-"""``posrag attention``: where a local model looks."""

@@ -1,1 +1,0 @@
-"""``posrag compare``: strategies of arrangement on one's own questions."""

@@ -1,0 +1,75 @@
+"""``posrag doctor``: what is installed, and whether what was saved can be read."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from shared_core import HybridIndex, PositionProfile, __version__
+from shared_core.cli import collection, options
+from shared_core.cli.console import Console
+from shared_core.cli.installed import EXTRAS, missing_of
+from shared_core.native import kernels
+from shared_core.sensitivity.records import profile_folder
+from shared_core.wording import counted
+
+DESCRIPTION = (
+    "Show versions, whether the kernels are compiled, and which extras are installed and what each "
+    "enables; and check a saved index, a profile or a database."
+)
+
+
+def add_options(parser: options.Options) -> None:
+    """Add what can be checked."""
+    parser.add_argument("what", nargs="?", metavar="WHAT", help="a folder of a saved index, a "
+        "profile's file or model, or the address of a database (see posrag engine)")  # fmt: skip
+    collection.add_collection(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0, or 1 if a database holds something that is amiss."""
+    if arguments.what is None:
+        for line in _installed():
+            print(line)  # noqa: T201 -- rich may be missing
+        return 0
+    console = Console()
+    if "://" in arguments.what:
+        with collection.opened(arguments.what, arguments.collection) as engine:
+            found = engine.describe() or {"passages": 0}
+        amiss = collection.show(found, console)
+        console.show(amiss or "Nothing is amiss.")
+        return 1 if amiss else 0
+    if Path(arguments.what).is_dir():
+        index = HybridIndex.load(arguments.what)
+        console.show(f"an index of {counted(len(index), 'passage')}; its checksums hold")
+        return 0
+    profile = PositionProfile.load(arguments.what)
+    asked = counted(profile.n, "question") if profile.n else "an unknown number of questions"
+    lengths = ", ".join(str(each.k) for each in profile.by_length)
+    console.show(f"a profile of {profile.model}: {profile.measure} by {asked}, k = {lengths}")
+    console.show(f"position sensitivity index {profile.psi:.3f}; {profile.date or profile.source}")
+    return 0
+
+
+def _installed() -> Iterator[str]:
+    by = "compiled" if kernels.built else "by numpy, which is slower: none are compiled here"
+    yield f"posrag {__version__}, Python {platform.python_version()}, kernels {by}"
+    yield f"numpy {version('numpy')}, faiss-cpu {_version('faiss-cpu')}"
+    yield ""
+    for extra, (modules, enables) in EXTRAS.items():
+        missing = ", ".join(missing_of(modules))
+        lacks = f"pip install 'posrag[{extra}]' ({missing} missing)" if missing else "yes"
+        yield f"{extra:<11} {enables:<46} {lacks}"
+    folder = profile_folder()
+    yield ""
+    yield f"profiles    {counted(len([*folder.glob('*.json')]), 'file')} in {folder}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "of another build"

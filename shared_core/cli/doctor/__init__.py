@@ -1,1 +1,0 @@
-"""``posrag doctor``: what is installed, and whether what was saved can be read."""

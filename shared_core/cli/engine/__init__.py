@@ -1,1 +1,0 @@
-"""``posrag engine``: what a collection of a database holds."""

@@ -1,0 +1,47 @@
+"""``posrag index``: documents into a collection of a database."""
+
+from __future__ import annotations
+
+import argparse
+
+from shared_core.cli import collection, options
+from shared_core.cli.console import Console
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.installed import EMBEDDING, check_installed
+from shared_core.comparison.reading import read_passages
+from shared_core.wording import counted
+
+DESCRIPTION = (
+    "Embed documents and put them into a collection, which both frameworks search by "
+    "CAUSRetriever.from_url. An interrupted run goes on where it stopped: documents that are there "
+    "with the same text and metadata are not embedded again, changed ones are replaced, and none "
+    "is deleted."
+)
+
+
+def add_options(parser: options.Options) -> None:
+    """Add the documents, their embedding and where they go."""
+    add = parser.add_argument
+    add("--data", type=options.path, required=True, help="JSON lines with id and text, and "
+        "perhaps metadata, an object")  # fmt: skip
+    add("--engine", metavar="URL", required=True, help=collection.URL_HELP)
+    collection.add_collection(parser, ", made if it is not there")
+    add("--embedding", default=default_model(), help=options.EMBEDDING_HELP)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
+    check_installed("rich", *EMBEDDING)
+    console = Console()
+    passages = read_passages(arguments.data)
+    model = EmbeddingModel(arguments.embedding)
+    with collection.opened(arguments.engine, arguments.collection) as engine:
+        added = collection.fill(engine, passages, model.embed, console)
+        there = engine.count()
+    console.show(
+        f"{counted(added, 'document')} of {len(passages):,} added; the collection "
+        f"{arguments.collection} holds {there:,}. Search it with the same embedding model, "
+        f"{model.label}:"
+    )
+    console.show(f'    CAUSRetriever.from_url(URL, MODEL, collection="{arguments.collection}")')
+    return 0

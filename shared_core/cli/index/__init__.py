@@ -1,1 +1,0 @@
-"""``posrag index``: documents into a collection of a database."""

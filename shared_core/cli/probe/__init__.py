@@ -1,1 +1,0 @@
-"""``posrag probe``: measure a model's position sensitivity."""

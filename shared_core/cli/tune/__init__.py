@@ -1,1 +1,0 @@
-"""``posrag tune``: the fusion weight that labelled questions choose."""
