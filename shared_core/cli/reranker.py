@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from shared_core import PosragError
@@ -23,7 +24,6 @@ class CrossEncoder:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._model: Any = None
         self._known: dict[tuple[str, str], float] = {}
 
     def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -31,22 +31,21 @@ class CrossEncoder:
         pairs = [(question, text) for text in texts]
         new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
         if new:
-            scores = self._loaded().predict(new, show_progress_bar=False)
+            scores = self._loaded.predict(new, show_progress_bar=False)
             self._known.update(zip(new, map(float, scores), strict=True))
         return [self._known[pair] for pair in pairs]
 
+    @cached_property
     def _loaded(self) -> Any:
-        if self._model is None:
-            quiet_transformers()
-            package: Any = require("sentence_transformers", extra="models")
-            try:
-                self._model = package.CrossEncoder(self._name)
-            except Exception as error:  # what a missing model raises differs with the cause
-                raise PosragError(
-                    f"cannot load the reranker {self._name!r} ({first_line(error)}); give the "
-                    "folder or hub name of a cross-encoder"
-                ) from error
-        return self._model
+        quiet_transformers()
+        package: Any = require("sentence_transformers", extra="models")
+        try:
+            return package.CrossEncoder(self._name)
+        except Exception as error:  # what a missing model raises differs with the cause
+            raise PosragError(
+                f"cannot load the reranker {self._name!r} ({first_line(error)}); give the "
+                "folder or hub name of a cross-encoder"
+            ) from error
 
 
 def open_reranker(name: str | None, pipelines: Sequence[str]) -> CrossEncoder | None:

@@ -155,7 +155,7 @@ def test_a_reranker_scores_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> No
             return [float(len(text)) for _, text in pairs]
 
     encoder = CrossEncoder("any")
-    monkeypatch.setattr(encoder, "_loaded", Model)
+    monkeypatch.setattr(encoder, "_loaded", Model())
     assert encoder("q", ["a", "bbb", "a"]) == [1.0, 3.0, 1.0]
     assert encoder("q", ["bbb", "cc"]) == [3.0, 2.0]
     assert scored == [("q", "a"), ("q", "bbb"), ("q", "cc")]
