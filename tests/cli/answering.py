@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from shared_core.sensitivity import key_value_questions
+from tests.cli.interrupting import count
 
 
 def _read(prompt: str) -> tuple[int, int, str]:
@@ -39,13 +36,8 @@ def nothing(prompts: Sequence[str]) -> list[str]:
 
 
 def slow(prompts: Sequence[str]) -> list[str]:
-    """Answer like `even`, count the calls in a file, and be interrupted after some."""
-    log = Path(os.environ["POSRAG_TEST_CALLS"])
-    with log.open("a", encoding="utf-8") as file:
-        file.write("call\n")
-    if len(log.read_text().splitlines()) == int(os.environ["POSRAG_TEST_INTERRUPT_AT"]):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(5)
+    """Answer like `even`, count the prompts in a file, and be interrupted after some."""
+    count(prompts)
     return even(prompts)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from shared_core.corpora import torch_queries
+from tests.cli.interrupting import count
 
 _BY_QUERY = {query.query: query for query in torch_queries()}
 
@@ -28,12 +25,7 @@ def reader(prompts: Sequence[str]) -> list[str]:
 
 def interrupted(prompts: Sequence[str]) -> list[str]:
     """Answer like `reader`, count the prompts in a file, and be interrupted after some."""
-    log = Path(os.environ["POSRAG_TEST_CALLS"])
-    before = len(log.read_text()) if log.exists() else 0
-    log.write_text("." * (before + len(prompts)))
-    if before < int(os.environ["POSRAG_TEST_INTERRUPT_AT"]) <= before + len(prompts):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(5)
+    count(prompts)
     return reader(prompts)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
@@ -44,6 +48,38 @@ def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """Return stdout and stderr with every run of white space as one space."""
     captured = capsys.readouterr()
     return " ".join(captured.out.split()), " ".join(captured.err.split())
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command that ends in bad input; return the one line that says so."""
+    assert main.main(arguments) == 2
+    out, err = capsys.readouterr()
+    line = err.splitlines()[-1]
+    assert line.startswith("posrag: ")
+    assert out == ""
+    return line
+
+
+START = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+
+
+def process(
+    *arguments: str,
+    stdout: IO[str] | int = subprocess.PIPE,
+    stderr: IO[str] | int = subprocess.PIPE,
+    start: str = START,
+    **variables: object,
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as its own process, with these variables in its environment too."""
+    return subprocess.run(
+        [sys.executable, "-c", start, *arguments],
+        env={**os.environ, **{name: str(value) for name, value in variables.items()}},
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
 
 
 @dataclass

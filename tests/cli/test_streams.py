@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -15,7 +12,8 @@ import pytest
 pytest.importorskip("rich")
 pytest.importorskip("ir_measures")
 
-START = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+from tests.cli.conftest import START, process, written
+
 FULL = Path("/dev/full")
 needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 
@@ -32,33 +30,12 @@ def gone() -> Iterator[IO[str]]:
 @pytest.fixture
 def comparison(tmp_path: Path) -> list[str]:
     """The arguments of a small comparison."""
-    data = tmp_path / "questions.jsonl"
     line = {"question": "What has thing 1?", "answers": ["1x0"], "gold": 0}
     documents = ["thing 1 has 1x0", "thing 1 has 1x1"]
-    data.write_text(json.dumps({**line, "documents": documents}))
+    data = written(tmp_path / "questions.jsonl", [{**line, "documents": documents}])
     output = str(tmp_path / "report")
     model = "tests.cli.comparing:last"
     return ["compare", "--data", str(data), "--model", model, "--output", output]
-
-
-def posrag(
-    arguments: list[str],
-    tmp_path: Path,
-    *,
-    stdout: IO[str] | int = subprocess.PIPE,
-    stderr: IO[str] | int = subprocess.PIPE,
-    start: str = START,
-    **variables: str,
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", start, *arguments],
-        env={**os.environ, "POSRAG_PROFILES": str(tmp_path / "profiles"), **variables},
-        stdout=stdout,
-        stderr=stderr,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
 
 
 def reports(tmp_path: Path) -> set[str]:
@@ -69,21 +46,18 @@ def test_the_work_goes_on_where_nobody_hears_of_it(
     comparison: list[str], tmp_path: Path, gone: IO[str]
 ) -> None:
     """The reader of stderr has gone, that of stdout has not: the results are shown and written."""
-    finished = posrag(comparison, tmp_path, stderr=gone)
+    finished = process(*comparison, stderr=gone)
     assert finished.returncode == 0
     assert reports(tmp_path) == {".json", ".md", ".html"}
     assert finished.stdout.splitlines()[-1].startswith("answers   ")
 
 
 @needs_a_full_disk
-def test_the_status_is_the_same_where_nothing_can_be_told(
-    comparison: list[str], tmp_path: Path
-) -> None:
+def test_the_status_is_the_same_where_nothing_can_be_told(comparison: list[str]) -> None:
     """A log on a full disk: done is done, and bad input is no "the answer is no"."""
     with FULL.open("w") as full:
-        assert posrag(comparison, tmp_path, stderr=full).returncode == 0
-        assert posrag([*comparison, "--n", "0"], tmp_path, stderr=full).returncode == 2
-    assert reports(tmp_path) == {".json", ".md", ".html"}
+        assert process(*comparison, stderr=full).returncode == 0
+        assert process(*comparison, "--n", "0", stderr=full).returncode == 2
 
 
 @needs_a_full_disk
@@ -92,7 +66,7 @@ def test_results_that_cannot_be_shown_are_an_error_that_says_so(
 ) -> None:
     """After the report, which is on another disk, is written."""
     with FULL.open("w") as full:
-        finished = posrag(comparison, tmp_path, stdout=full)
+        finished = process(*comparison, stdout=full)
     assert finished.returncode == 2
     error = finished.stderr.splitlines()[-1]
     assert error == "posrag: standard output cannot be written (No space left on device)"
@@ -100,14 +74,13 @@ def test_results_that_cannot_be_shown_are_an_error_that_says_so(
 
 
 @needs_a_full_disk
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("argument", ["--version", "--help"])
+@pytest.mark.parametrize(("argument", "unbuffered"), [("--version", ""), ("--help", "1")])
 def test_a_text_of_the_parser_that_cannot_be_shown_is_an_error_too(
-    argument: str, unbuffered: str, tmp_path: Path
+    argument: str, unbuffered: str
 ) -> None:
     """Whether it fails when it is written or when the buffer is."""
     with FULL.open("w") as full:
-        finished = posrag([argument], tmp_path, stdout=full, PYTHONUNBUFFERED=unbuffered)
+        finished = process(argument, stdout=full, PYTHONUNBUFFERED=unbuffered)
     assert finished.returncode == 2
     error = "posrag: standard output cannot be written (No space left on device)\n"
     assert finished.stderr == error
@@ -119,23 +92,21 @@ def test_characters_that_a_stream_cannot_show_do_not_end_the_work(
     """The log of a service, say: in ASCII, while the path of the report is not."""
     output = tmp_path / "report für später"
     comparison[comparison.index("--output") + 1] = str(output)
-    finished = posrag(comparison, tmp_path, PYTHONIOENCODING="ascii")
+    finished = process(*comparison, PYTHONIOENCODING="ascii")
     assert finished.returncode == 0, finished.stderr
     assert r"report f\xfcr sp\xe4ter" in finished.stdout
     assert {file.suffix for file in output.iterdir()} == {".json", ".md", ".html"}
 
 
-def test_results_that_nobody_reads_are_no_error(
-    comparison: list[str], tmp_path: Path, gone: IO[str]
-) -> None:
+def test_results_that_nobody_reads_are_no_error(comparison: list[str], gone: IO[str]) -> None:
     """Nor is a help text."""
     for arguments in (comparison, ["--help"]):
-        finished = posrag(arguments, tmp_path, stdout=gone)
+        finished = process(*arguments, stdout=gone)
         assert finished.returncode == 0
         assert "Error" not in finished.stderr
 
 
-def test_an_interrupt_while_the_commands_are_imported_is_one_line(tmp_path: Path) -> None:
+def test_an_interrupt_while_the_commands_are_imported_is_one_line() -> None:
     """As it is later on."""
     interrupt = (
         "import sys\n"
@@ -144,6 +115,6 @@ def test_an_interrupt_while_the_commands_are_imported_is_one_line(tmp_path: Path
         "        if name == 'shared_core.cli.compare': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupting())\n"
     )
-    finished = posrag(["compare", "--help"], tmp_path, start=interrupt + START)
+    finished = process("compare", "--help", start=interrupt + START)
     assert (finished.returncode, finished.stdout) == (130, "")
     assert finished.stderr == "posrag: interrupted\n"
