@@ -119,3 +119,37 @@ def test_nothing_but_text_when_piped(demo: Demo) -> None:
     assert "\x1b" not in outcome.out + outcome.err
     assert "odd [bold]markup[/bold] :smile: torch.add" in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 100
+
+
+def test_rebuild_embeds_everything_again(demo: Demo) -> None:
+    first = demo()
+    assert demo("--rebuild").out == first.out
+    assert demo.embedded_passages() == len(demo.passages)
+
+
+def test_an_interruption_elsewhere_is_one_line(demo: Demo) -> None:
+    demo()
+    demo.model.interrupt_after = 0
+    outcome = demo("--query", "How do I sort a tensor?")
+    assert outcome.status == 130
+    assert outcome.err.splitlines()[-1] == "posrag: interrupted"
+
+
+def test_what_does_not_fit_on_the_disk_is_named_with_the_way_out(demo: Demo) -> None:
+    """A limit on the size of files cuts one short, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+    try:
+        cut = demo()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (error,) = (line for line in cut.err.splitlines() if line.startswith("posrag:"))
+    assert cut.status == 2
+    assert str(next(demo.cache.iterdir())) in error
+    assert "is the disk full?" in error
+    assert "run again" in error
+    assert "--cache" in error
+    assert f"0 of {len(demo.passages)} texts" in error
+    assert demo().status == 0
+    assert demo.embedded_passages() == len(demo.passages)

@@ -57,17 +57,6 @@ def test_it_checks_what_was_saved(
     assert str(tmp_path / "index") in said(capsys)[1]
 
 
-def test_it_checks_a_database(postgres: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", postgres, "--collection", "nothing"]) == 1
-    assert "it is empty: posrag index fills it" in said(capsys)[0]
-
-
-def test_without_arguments_it_is_said_what_to_do_first(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([])
-    assert "what to do first: posrag demo --data FOLDER" in said(capsys)[0]
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a handbook."""

@@ -120,14 +120,8 @@ def test_what_changed_is_replaced(index: Index) -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (['{"id": "a", "text": "b"'], "docs.jsonl, line 1: expected one JSON object per line"),
-        ([{"id": "a", "text": "b"}, {"id": "c"}], "docs.jsonl, line 2: a document has the strings"),
-        ([{"id": "", "text": "b"}], "docs.jsonl, line 1: a document has the strings id and text"),
         ([{"id": "a", "text": "b"}] * 2, "docs.jsonl, line 2: document id 'a' occurs twice"),
-        (
-            [{"id": "a", "text": "b", "metadata": [1]}],
-            "line 1: metadata must be an object, got [1]",
-        ),
+        ([{"id": "a", "text": "b", "metadata": [1]}], "metadata must be an object, got [1]"),
         ([], "docs.jsonl holds no documents"),
         ([{"id": "a", "text": "b\0c"}], "take NUL characters and NaN out"),
         (['{"id": "a", "text": "b", "metadata": {"c": NaN}}'], "take NUL characters and NaN out"),
@@ -144,28 +138,14 @@ def test_bad_documents_are_named(
         assert engine.count() == 0
 
 
-@dataclass
-class Narrow(CountingModel):
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        return super().embed(texts)[:, :16]
-
-
-@pytest.mark.parametrize(
-    ("other", "told"),
-    [
-        (Narrow(), "the index holds vectors of dimension 32, got dimension 16: embed with the"),
-        (CountingModel(seed=1), "was filled with another embedding model: by this one, nothing"),
-    ],
-    ids=["dimension", "same dimension"],
-)
 def test_another_embedding_model_is_noticed(
-    other: CountingModel, told: str, index: Index, capsys: pytest.CaptureFixture[str]
+    index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before its vectors are mixed with those that are there."""
-    index.collection = "models"
+    """Before its vectors are mixed with those that are there, though they are as long."""
     index(lines(20))
-    index.model = other
+    index.model = CountingModel(seed=1)
     assert index(lines(30)[20:]) == 2
+    told = "was filled with another embedding model: by this one, nothing there is as the text of"
     assert told in said(capsys)[1]
     with connect(index.url, index.collection) as engine:
         assert engine.count() == 20
@@ -175,8 +155,6 @@ def test_another_embedding_model_is_noticed(
     ("url", "told"),
     [
         ("mysql://localhost/db", "no engine has an address of the kind 'mysql': give one that"),
-        ("localhost", "no engine has an address of the kind 'localhost'"),
-        ("postgresql://me:secret@[host/db", "cannot be read (end of string reached when looking"),
         ("postgresql://me:%secret@host/db", "where %40 stands for a @ in the password"),
     ],
 )
@@ -206,8 +184,6 @@ def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFi
     assert main(show) == 2
     assert f"no collection {index.collection!r} in postgresql://" in said(capsys)[1]
     index(lines(3))
-    capsys.readouterr()
-    assert main(show) == 0
     with psycopg.connect(index.url, autocommit=True) as connection:
         table = psycopg.sql.Identifier(f"{index.collection}_passages")
         connection.execute(
@@ -230,15 +206,19 @@ def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFi
 def test_a_collection_with_options_of_its_own_is_opened(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They were given once, in Python."""
+    """They were given once, in Python; the doctor shows them, too."""
     with connect(index.url, index.collection, dense="hnsw", b=0.5) as engine:
         engine.add(PASSAGES[:5], index.model.embed([each.text for each in PASSAGES[:5]]))
     assert index(lines(20)) == 0
-    capsys.readouterr()
-    assert main(["engine", index.url, "--collection", index.collection]) == 0
-    out, _ = said(capsys)
-    assert "dense hnsw" in out
-    assert "b 0.5" in out
+    for command_line in (["engine", index.url], ["doctor", index.url]):
+        capsys.readouterr()
+        assert main([*command_line, "--collection", index.collection]) == 0
+        out, _ = said(capsys)
+        assert "dense hnsw" in out
+        assert "b 0.5" in out
+    assert out.endswith("Nothing is amiss.")
+    assert main(["doctor", index.url, "--collection", "nothing"]) == 1
+    assert "it is empty: posrag index fills it" in said(capsys)[0]
 
 
 def test_the_demo_finds_the_same_in_a_database(demo: Demo, postgres: str) -> None:

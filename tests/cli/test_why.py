@@ -34,18 +34,9 @@ def test_lifted_by_its_words() -> None:
     )
 
 
-def test_first_either_way_needs_no_comparison() -> None:
-    placed = arrangement((0, 1), dense_rank=0, sparse_rank=0, sparse=9.0)
-    assert "Dense search alone" not in why_line(placed, "best")
-
-
-def test_placed_last() -> None:
-    placed = arrangement((1, 0), dense_rank=0, sparse_rank=0, sparse=9.0)
-    assert "so it goes into slot 2 of 2." in why_line(placed, "best")
-
-
-def test_without_a_word_of_the_query() -> None:
-    placed = arrangement((0, 1), dense_rank=0, sparse_rank=0, sparse=0.0)
-    line = why_line(placed, "best")
-    assert "no word of the query occurs in it" in line
-    assert "of BM25" not in line
+def test_first_either_way_without_a_word_and_placed_last() -> None:
+    placed = arrangement((1, 0), dense_rank=0, sparse_rank=0, sparse=0.0)
+    assert why_line(placed, "best") == (
+        "Why: best is at rank 1 by meaning alone; no word of the query occurs in it, and the fused "
+        "score (0.30 dense + 0.70 BM25) puts it at rank 1, so it goes into slot 2 of 2."
+    )
