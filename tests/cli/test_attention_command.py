@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +19,9 @@ from shared_core.attention.by_slot import READ, AttentionByPosition, DocumentSco
 from shared_core.cli import attention_report as report
 from shared_core.cli.main import main
 from shared_core.sensitivity.curve import PositionalCurve
+from tests.cli.conftest import process, refused
 
-ROOT = Path(__file__).parents[2]
-READERS = ROOT / "instruments"
+READERS = Path(__file__).parents[2] / "instruments"
 QUESTIONS = str(READERS / "questions.jsonl")
 
 
@@ -83,20 +81,19 @@ def test_the_two_lines_of_code_it_prints_work(
         assert f"curve    {folder / 'uniform.json'}" in out.splitlines()
 
 
-def test_questions_are_made_where_none_are_given(capsys: pytest.CaptureFixture[str]) -> None:
-    """Key-value retrieval, as by the probe, with its template."""
-    assert attention("uniform", "--n", "3", "-k", "4", data="kv") == 0
+def test_questions_and_the_users_own_prompt_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Key-value retrieval, as by the probe, with its template; by the curve one sees which."""
+    few = ["--n", "3", "-k", "4"]
+    assert attention("uniform", *few, data="kv") == 0
     assert "key-value retrieval" in capsys.readouterr().err
     curve = PositionalCurve.load("uniform")
     assert curve.task == "key-value retrieval"
     assert "JSON object" in str(curve.template)
-
-
-def test_a_prompt_of_the_users_own_is_read(tmp_path: Path) -> None:
-    """By the curve one sees which."""
     template = tmp_path / "prompt.txt"
     template.write_text("Question: {question}\n\n{context}\n\nAnswer:", encoding="utf-8")
-    assert attention("uniform", "--n", "3", "-k", "4", "--template", str(template)) == 0
+    assert attention("uniform", *few, "--template", str(template)) == 0
     assert PositionalCurve.load("uniform").template == template.read_text("utf-8")
 
 
@@ -121,15 +118,7 @@ def test_a_better_curve_is_kept_when_another_one_comes(
 
 def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
     """A real Ctrl-C in the middle of a forward pass: exit 130, one line, nothing half written."""
-    start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
-    model = "tests.cli.interrupted_reader:model"
-    stopped = subprocess.run(
-        [sys.executable, "-c", start, "attention", model, "--data", QUESTIONS],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    stopped = process("attention", "tests.cli.interrupted_reader:model", "--data", QUESTIONS)
     assert stopped.returncode == 130, stopped.stderr
     said = re.search(r"posrag: interrupted; (\d+) of 400 answers had been read.*", stopped.stderr)
     assert said is not None, stopped.stderr
@@ -165,7 +154,6 @@ def test_a_folder_that_cannot_be_written_into_is_named_with_the_way_out(
         ("uniform", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["-k", "2"], "k must be an integer >= 3, got 2"),
         ("uniform", ["--n", "3", "-k", "40"], "more than the 512 that uniform reads"),
-        ("uniform", ["--template", "absent.txt"], "absent.txt"),
         ("uniform", ["--output", QUESTIONS], "cannot be written into: File exists"),
         ("uniform", ["--batch-size", "0"], "batch_size must be an integer >= 1, got 0"),
         ("uniform", ["--max-new-tokens", "0"], "--max-new-tokens must be an integer >= 1, got 0"),
@@ -176,11 +164,7 @@ def test_bad_input_is_one_line_on_stderr(
 ) -> None:
     """Exit 2, the offending value and the way out, no traceback."""
     spec = str(READERS / model) if model == "uniform" else model
-    assert main(["attention", spec, *options]) == 2
-    out, err = capsys.readouterr()
-    assert message in err.splitlines()[-1]
-    assert err.splitlines()[-1].startswith("posrag: ")
-    assert out == ""
+    assert message in refused(capsys, "attention", spec, *options)
 
 
 def curve_of(start: tuple[float, float], end: tuple[float, float]) -> PositionalCurve:
@@ -198,11 +182,7 @@ def curve_of(start: tuple[float, float], end: tuple[float, float]) -> Positional
     [
         ((1.1, 2.0), (1.1, 3.0), "A U: both ends get more attention than the middle."),
         ((0.9, 1.2), (0.8, 1.1), "Flat, as far as 50 questions show"),
-        (
-            (0.9, 1.2),
-            (0.2, 18.0),
-            "Not known: each end is not shown to differ from the middle",
-        ),
+        ((0.9, 1.2), (0.2, 18.0), "Not known: each end is not shown to differ from the middle"),
         ((0.9, 1.2), (1.1, 3.0), "No U: the start is not shown to differ from the middle, the end"),
         ((1.1, 1.2), (0.8, 0.9), "the end gets less attention than the middle."),
     ],

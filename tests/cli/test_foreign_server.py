@@ -24,6 +24,7 @@ from instruments.cases import probe_questions
 from shared_core import PositionProfile
 from shared_core.comparison import ComparisonResult
 from shared_core.sensitivity import Probe
+from tests.cli.conftest import written
 from tests.core.attention.readers import reader
 
 pytestmark = pytest.mark.slow
@@ -42,14 +43,8 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        command = [
-            str(BIN / "transformers"),
-            "serve",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(self.port),
-        ]
+        where = ["--host", "127.0.0.1", "--port", str(self.port)]
+        command = [str(BIN / "transformers"), "serve", *where]
         self.process = subprocess.Popen(
             command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -79,17 +74,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def test_a_probe_and_a_comparison_survive_the_server(server: Server, tmp_path: Path) -> None:
     """Nothing is asked twice, and it comes to what the model says on this machine."""
     asked = probe_questions(16, k=4, seed=7)
-    rows = [
-        {
-            "question": each.question,
-            "answers": each.answers,
-            "gold": each.gold,
-            "distractors": each.distractors,
-        }
-        for each in asked
-    ]
-    data = tmp_path / "questions.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fields = ("question", "answers", "gold", "distractors")
+    rows = [{name: getattr(each, name) for name in fields} for each in asked]
+    data = written(tmp_path / "questions.jsonl", rows)
     profiles = tmp_path / "profiles"
     environment = {**os.environ, "POSRAG_PROFILES": str(profiles), "OPENAI_API_KEY": "none"}
     endpoint = ["--base-url", f"http://127.0.0.1:{server.port}/v1", "--max-new-tokens", "4"]
@@ -117,16 +104,8 @@ def test_a_probe_and_a_comparison_survive_the_server(server: Server, tmp_path: P
 
     report = tmp_path / "report"
     compare = [str(BIN / "posrag"), "compare", "--data", str(data), "--model", model, "--k", "4"]
-    more = [
-        "--pipelines",
-        "sparse",
-        "--graders",
-        "exact",
-        "--output",
-        str(report),
-        "--name",
-        "served",
-    ]
+    more = ["--pipelines", "sparse", "--graders", "exact", "--name", "served"]
+    more += ["--output", str(report)]
     subprocess.run([*compare, *endpoint, *more], env=environment, check=True, capture_output=True)
     result = ComparisonResult.from_json((report / "comparison.json").read_text())
     assert len(result.settings[0].questions) == 16

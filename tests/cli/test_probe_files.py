@@ -53,20 +53,17 @@ def test_the_two_curves_of_a_model_are_joined(
     assert (found.distraction, found.distraction_n) == ((0.3, 0.1, 0.2), 20)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"identity": "m 2"},
-        {"model": "other"},
-        {"k": 5, "slots": (0, 2, 4)},
-        {"k": 4, "slots": (0, 1, 3)},
-    ],
-)
-def test_curves_of_different_things_are_not(other: dict[str, object], files: ProbeFiles) -> None:
+def test_curves_of_different_things_are_not(files: ProbeFiles) -> None:
     """Another checkpoint, model, context or slots."""
-    files.save(ACCURACY)
-    files.save(replace(DISTRACTION, **other))  # type: ignore[arg-type]
-    assert saved(files).accuracy is None
+    for other in (
+        replace(DISTRACTION, identity="m 2"),
+        replace(DISTRACTION, model="other"),
+        replace(DISTRACTION, k=5, slots=(0, 2, 4)),
+        replace(DISTRACTION, k=4, slots=(0, 1, 3)),
+    ):
+        files.save(ACCURACY)
+        files.save(other)
+        assert saved(files).accuracy is None
 
 
 def test_a_larger_profile_is_kept_when_a_smaller_one_comes(files: ProbeFiles) -> None:
@@ -126,29 +123,27 @@ def test_a_figure_does_not_overwrite_the_profile(tmp_path: Path) -> None:
         ProbeFiles.of("m", output=None, figure=tmp_path / "c.xyz")
 
 
-def drawn(profile: PositionProfile, width: int) -> list[str]:
-    console = Console(width=width, file=io.StringIO())
-    with console.capture() as captured:
-        console.print(report.table(profile, width=width))
-    return captured.get().splitlines()
-
-
 @pytest.mark.parametrize("curves", [1, 2])
-@pytest.mark.parametrize("width", range(29, 101))
-def test_the_figures_come_first_and_bars_take_what_is_left(width: int, curves: int) -> None:
+def test_the_figures_come_first_and_bars_take_what_is_left(curves: int) -> None:
     """No figure is cut off, and a bar too short to tell anything is left out."""
-    profile = ACCURACY if curves == 1 else replace(ACCURACY, distraction=(0.3, 0.1, 0.2))
-    full = replace(profile, accuracy=(1.0, 0.5, 0.8), distraction_n=20 if curves == 2 else None)
-    rows = drawn(full, width)
-    assert max(map(len, rows)) <= width
-    if (room := width - (28 if curves == 1 else 54)) >= 0:
-        assert "[0.96, 1.00]" in rows[3]
-    assert "…" not in "".join(rows)
-    blocks = rows[3].count("█")
-    if curves == 1:
-        bar = min(30, room - 1)
-        assert blocks == (bar if bar >= 5 else 0)
-    assert blocks > 0 or width < 70
+    profile = replace(ACCURACY, accuracy=(1.0, 0.5, 0.8))
+    if curves == 2:
+        profile = replace(profile, distraction=(0.3, 0.1, 0.2), distraction_n=20)
+    for width in range(29, 101):
+        console = Console(width=width, file=io.StringIO())
+        with console.capture() as captured:
+            console.print(report.table(profile, width=width))
+        rows = captured.get().splitlines()
+        assert max(map(len, rows)) <= width
+        room = width - (28 if curves == 1 else 54)
+        if room >= 0:
+            assert "[0.96, 1.00]" in rows[3]
+        assert "…" not in "".join(rows)
+        blocks = rows[3].count("█")
+        if curves == 1:
+            bar = min(30, room - 1)
+            assert blocks == (bar if bar >= 5 else 0)
+        assert blocks > 0 or width < 70
 
 
 def lines(profile: PositionProfile) -> str:
@@ -187,29 +182,19 @@ def test_a_ceiling_and_an_unread_middle_are_told() -> None:
     assert "above 1,000" in lines(replace(ACCURACY, accuracy=(1.0, 0.0, 1.0)))
 
 
-def test_the_cost_is_told_with_what_is_left_out() -> None:
-    """Only where there is something to tell."""
+def test_the_cost_is_told_with_what_is_left_out_and_what_is_not_noticed() -> None:
+    """Only where there is something to tell; a model on this machine is told from any other."""
     plan = ProbePlan(
-        questions=4, slots=5, kept=0, calls=20, prompt_tokens=99, estimated=True, left_out=0
-    )
-    model = as_generator(lambda prompts: [""] * len(prompts), name="m")
-    assert len([*report.cost_lines(model, plan)]) == 1
-    text = " ".join(report.cost_lines(model, replace(plan, kept=7, left_out=3)))
-    assert "about 99 prompt tokens" in text
-    assert "7 answers are kept" in text
-    assert "3 questions are left out" in text
-
-
-def test_what_is_not_noticed_is_told_of_models_that_it_can_happen_to() -> None:
-    """A model on this machine is told from another by its weights, tokenizer and settings."""
-    plan = ProbePlan(
-        questions=4, slots=5, kept=20, calls=0, prompt_tokens=0, estimated=False, left_out=0
+        questions=4, slots=5, kept=7, calls=20, prompt_tokens=99, estimated=True, left_out=3
     )
     pytest.importorskip("transformers")
     function = as_generator(lambda prompts: [""] * len(prompts), name="m")
+    _, kept, left_out = report.cost_lines(function, plan)
+    assert kept.startswith("7 answers are kept")
+    assert "a server's new weights) is not noticed" in kept
+    assert left_out == "3 questions are left out to stay within --max-calls."
     local = HuggingFaceModel.from_pretrained(READERS / "uniform")
-    assert "a server's new weights) is not noticed" in [*report.cost_lines(function, plan)][-1]
-    assert [*report.cost_lines(local, plan)] == [
-        "uniform: 4 questions in 5 slots, all asked before.",
-        "20 answers are kept from before and not asked again: --fresh asks again.",
+    assert [*report.cost_lines(local, replace(plan, left_out=0))] == [
+        "uniform: 4 questions in 5 slots, at most 20 calls with about 99 prompt tokens.",
+        "7 answers are kept from before and not asked again: --fresh asks again.",
     ]

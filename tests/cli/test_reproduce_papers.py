@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -34,7 +32,7 @@ from shared_core.evaluation import GRADERS, JudgedRanking, grade
 from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion, distracting_effect
-from tests.cli.conftest import written
+from tests.cli.conftest import process, refused, written
 from tests.cli.test_outputs import ranked
 
 READERS = Path(__file__).parents[2] / "instruments"
@@ -265,15 +263,8 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
 
 def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -> None:
     """A real Ctrl-C in a round whose attention is read; the answers before it are in the file."""
-    start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
     options = ["--model", "tests.cli.interrupted_reader:model", "--data", str(QUESTIONS)]
-    stopped = subprocess.run(
-        [sys.executable, "-c", start, "reproduce", "goodpositions", *options, "--n", "12"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
+    stopped = process("reproduce", "goodpositions", *options, "--n", "12")
     assert stopped.returncode == 130, stopped.stderr
     course = [line for line in stopped.stderr.splitlines() if " of 34: " in line]
     assert course[0] == "1 of 34: Vanilla, Unordered, 10 documents: 12 answers"
@@ -295,18 +286,13 @@ FEW = ranked(4, k=4)
         (["caus", "--psi", "unheard-of"], None, "no position profile 'unheard-of'"),
         (["caus", "--model", "tests.cli.calling:nobody"], None, "is not a model"),
         (["goodpositions", "--model", "openai:gpt"], [], "shows no attention"),
-        (["goodpositions", "--model", "tests.cli.calling:reader"], [], "shows no attention"),
         (["goodpositions", *ASKING, "--k", "11"], [], "give k=10 (--k 10) or less"),
         (["goodpositions", *ASKING, "--k", "2"], [], "k must be an integer >= 3, got 2"),
         (["goodpositions", *ASKING, "--n", "1"], [], "at least 2 questions, got 1"),
-        (["goodpositions", *ASKING, "--n", "201"], [], "holds 200 questions"),
-        (["goodpositions", *ASKING, "--data", "no.jsonl"], None, "no.jsonl: No such file"),
         (["goodpositions", *ASKING], ["{"], "data.jsonl, line 1:"),
         (["positionalbias", "--n", "3"], [], "3 questions will not do"),
-        (["positionalbias", "--n", "0"], [], "n must be an integer >= 1, got 0"),
         (["positionalbias", "--pipelines", "given"], [], "has none"),
         (["positionalbias", "--pipelines", "sparse+spans"], [], "not of spans"),
-        (["positionalbias", "--abstain-template", "no.txt"], [], "no.txt: No such file"),
         (["positionalbias", "--reranker", "m", "--pipelines", "sparse"], [], "--reranker m is for"),
         (["positionalbias"], FEW, "no question has more than 4 documents; the tables take 5"),
         (
@@ -332,11 +318,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     if lines is not None:
         data = written(tmp_path / "data.jsonl", lines) if lines else QUESTIONS
         arguments = [*arguments, "--data", str(data)]
-    assert main(["reproduce", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert not out
-    (line,) = err.splitlines()
-    assert message in line
+    assert message in refused(capsys, "reproduce", *arguments)
 
 
 def spoilt(lines: Sequence[dict[str, Any]], *numbers: int) -> list[dict[str, Any]]:
