@@ -65,7 +65,9 @@ def test_there_are_52_in_three_levels_with_unique_ids() -> None:
     }
     for name in ("id", "query", "api", "required"):
         assert len({getattr(query, name) for query in QUERIES}) == 52
-    assert all(re.fullmatch(rf"{query.level}-\d\d", query.id) for query in QUERIES)
+    for query in QUERIES:
+        assert re.fullmatch(rf"{query.level}-\d\d", query.id)
+        assert (query.changed is not None) == (query.level == "signature")
 
 
 @each_query
@@ -160,11 +162,6 @@ def test_the_required_call_is_right_by_both_graders(query: TorchQuery) -> None:
         assert keywords(answer, query.keywords) == 1
     assert required_string(query.required[:-1], query.answers) == 0
     assert required_string(f"x{query.required}", query.answers) == 0
-
-
-def test_only_the_signature_level_says_what_has_changed() -> None:
-    """Which is what the level is about."""
-    assert all((query.changed is not None) == (query.level == "signature") for query in QUERIES)
 
 
 def test_the_questions_differ_in_wording() -> None:
