@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.graders import Grader, grade
+from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.failures import check_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
