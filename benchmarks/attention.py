@@ -2,14 +2,15 @@
 
 ::
 
-    python -m benchmarks.attention [--lengths 1000 2000 4000 8000] [--threads 1]
+    python -m benchmarks.attention [--lengths 1000 2000 4000 8000] [--threads 1] [--model GGUF]
 
-A Llama of random weights, 12 layers with 8 heads over 2 key heads, answers prompts of so many
-tokens with 32 tokens: plainly, while its attention rows are recorded, with transformers' own
-``output_attentions=True`` (which needs eager attention), and in the two rounds of attention-guided
-placement. Memory is the largest sum of tensors alive at once, the model's weights left out. Time
-is processor time: the systems take turns, and the least of each, which is what it takes when
-nothing else disturbs it, is given in multiples of the least of plain generation.
+A Llama of random weights, 12 layers with 8 heads over 2 key heads, or a model in a GGUF file,
+answers prompts of so many tokens with 32 tokens: plainly, while its attention rows are recorded,
+with transformers' own ``output_attentions=True`` (which needs eager attention; not of a GGUF file),
+and in the two rounds of attention-guided placement. Memory is the largest sum of tensors alive at
+once, the model's weights left out. Time is processor time: the systems take turns, and the least of
+each, which is what it takes when nothing else disturbs it, is given in multiples of the least of
+plain generation.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="*", default=[1_000, 2_000, 4_000, 8_000])
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--model", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    model = small_llama("sdpa")
-    eager = small_llama("eager")
+    model = real(options.model) if options.model else small_llama("sdpa")
+    eager = None if options.model else small_llama("eager")
     print(f"{'tokens':>7} {'':24}{'MB':>9}{'beyond plain':>14}{'time':>8}  goal")
     for length in options.lengths:
         case, prompt = case_of(model, length)
@@ -77,6 +79,12 @@ def small_llama(attention: str) -> HuggingFaceModel:
     return HuggingFaceModel(model, tokenizer, name="12 x 8", max_new_tokens=NEW)
 
 
+def real(file: Path) -> HuggingFaceModel:
+    model = HuggingFaceModel.from_pretrained(file.parent, gguf_file=file.name, max_new_tokens=NEW)
+    model.model.generation_config.min_new_tokens = NEW
+    return model
+
+
 def case_of(model: HuggingFaceModel, length: int) -> tuple[Case, RenderedPrompt]:
     """Ten documents of words of the readers' vocabulary, of so many tokens with the question."""
     words = [word for word in model.tokenizer.get_vocab() if word.isalpha()]
@@ -94,7 +102,11 @@ def case_of(model: HuggingFaceModel, length: int) -> tuple[Case, RenderedPrompt]
 
 
 def report(
-    model: HuggingFaceModel, eager: HuggingFaceModel, case: Case, prompt: RenderedPrompt, turns: int
+    model: HuggingFaceModel,
+    eager: HuggingFaceModel | None,
+    case: Case,
+    prompt: RenderedPrompt,
+    turns: int,
 ) -> None:
     length = len(prompt.ids)
     systems: dict[str, Callable[[], Any]] = {
@@ -103,7 +115,7 @@ def report(
         "all rows and layers": lambda: answer_with_attention(model, [prompt], wanted=EVERYTHING),
         "two rounds": lambda: TwoRound().run(model, [case]),
     }
-    if length <= EAGER_UP_TO:
+    if eager is not None and length <= EAGER_UP_TO:
         systems["output_attentions=True"] = lambda: all_attentions(eager, prompt)
     memory = {name: peak_memory(run) for name, run in systems.items()}
     times = timed(systems, turns)
