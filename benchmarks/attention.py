@@ -80,7 +80,7 @@ def small_llama(attention: str) -> HuggingFaceModel:
 
 
 def real(file: Path) -> HuggingFaceModel:
-    model = HuggingFaceModel.from_pretrained(file.parent, gguf_file=file.name, max_new_tokens=NEW)
+    model = HuggingFaceModel.from_pretrained(file, max_new_tokens=NEW)
     model.model.generation_config.min_new_tokens = NEW
     return model
 

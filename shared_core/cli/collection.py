@@ -11,7 +11,7 @@ from shared_core.cli.console import Console
 from shared_core.cli.options import Options
 from shared_core.demo import EmbedTexts
 from shared_core.engines import Engine, connect
-from shared_core.engines.collection import CollectionEngine
+from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage, Query
 from shared_core.vectors import SAME_MODEL
 from shared_core.wording import counted, is_or_are
@@ -67,7 +67,7 @@ def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console
         with console.counting("indexing", len(passages)) as advance:
             for start in range(0, len(passages), BATCH):
                 batch = passages[start : start + BATCH]
-                new = _missing(engine, batch)
+                new = [batch[at] for at in rows_to_write(engine, batch)]
                 if new:
                     engine.add(new, embed([passage.text for passage in new]))
                 done, added = done + len(batch), added + len(new)
@@ -88,12 +88,6 @@ def show(found: Mapping[str, Any], console: Console) -> str:
     if "amiss" in found:
         return f"{found['amiss']}. Scores are wrong: index the documents anew, by another name."
     return "" if found["passages"] else "it is empty: posrag index fills it."
-
-
-def _missing(engine: Engine, passages: Sequence[Passage]) -> list[Passage]:
-    found = engine.get([passage.id for passage in passages])
-    there = {each.id: (each.text, each.metadata) for each in found}
-    return [each for each in passages if there.get(each.id) != (each.text, each.metadata)]
 
 
 def _check_model(engine: Engine, embed: EmbedTexts, text: str) -> None:

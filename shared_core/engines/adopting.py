@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from shared_core.arrays import Vectors
-from shared_core.engines.collection import CollectionEngine
+from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage
 
 BATCH = 500
@@ -57,13 +57,7 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
     """
     seen: set[str] = set()
     for passages, vectors in rows.batches:
-        held = engine.get([each.id for each in passages])
-        there = {each.id: (each.text, each.metadata) for each in held}
-        changed = [
-            at
-            for at, each in enumerate(passages)
-            if there.get(each.id) != (each.text, each.metadata)
-        ]
+        changed = rows_to_write(engine, passages)
         if changed:
             engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
         seen |= {passage.id for passage in passages}

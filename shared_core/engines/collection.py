@@ -16,7 +16,7 @@ from shared_core.arrays import Vectors
 from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EngineError
 from shared_core.index.dense import Buffer, DenseSnapshot, Metric
-from shared_core.index.engine import InThreads, Leg
+from shared_core.index.engine import Engine, InThreads, Leg
 from shared_core.index.metadata import Where, Within, conditions
 from shared_core.index.passages import check_passages
 from shared_core.index.sparse.bm25 import BM25Options
@@ -396,6 +396,15 @@ def filtered(where: Where, own: str) -> tuple[dict[str, list[Any]], dict[str, Wi
             f'{{"lang": "en"}}, or {own}'
         )
     return conditions(where or {})
+
+
+def rows_to_write(engine: Engine, passages: Sequence[Passage]) -> list[int]:
+    """Return which passages an engine lacks, or has with another text or metadata."""
+    found = engine.get([passage.id for passage in passages])
+    there = {each.id: (each.text, each.metadata) for each in found}
+    return [
+        at for at, each in enumerate(passages) if there.get(each.id) != (each.text, each.metadata)
+    ]
 
 
 class StoredNeighbours:

@@ -183,7 +183,7 @@ class Rotation:
         )
         rows = (found[at : at + width] for at in range(0, len(found), width))
         kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
-        for at, row in kept.items():
-            values = [self.measure.value(self.questions[start + at], each) for each in row]
-            self.values = np.vstack([self.values, values])
-            self.empty += sum(isinstance(each, str) and not each.strip() for each in row)
+        responses = [(self.questions[start + at], each) for at, row in kept.items() for each in row]
+        values = [self.measure.value(question, each) for question, each in responses]
+        self.values = np.append(self.values, np.reshape(values, (-1, width)), axis=0)
+        self.empty += sum(isinstance(each, str) and not each.strip() for _, each in responses)
