@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -221,11 +221,26 @@ def test_a_collection_with_options_of_its_own_is_opened(
     assert "it is empty: posrag index fills it" in said(capsys)[0]
 
 
-def test_the_demo_finds_the_same_in_a_database(demo: Demo, postgres: str) -> None:
+@pytest.fixture
+def no_demo(postgres: str) -> Iterator[str]:
+    """Return the address of a database in which no demo has put passages, and leave it so."""
+    _clear(postgres)
+    yield postgres
+    _clear(postgres)
+
+
+def _clear(address: str) -> None:
+    find = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'posrag_demo%'"
+    with psycopg.connect(address, autocommit=True) as connection:
+        for (name,) in connection.execute(find).fetchall():
+            connection.execute(f'DROP TABLE "{name}" CASCADE')
+
+
+def test_the_demo_finds_the_same_in_a_database(demo: Demo, no_demo: str) -> None:
     """Twice: the second time all is there."""
     memory = demo()
     for _ in range(2):
-        stored = demo("--engine", postgres)
+        stored = demo("--engine", no_demo)
         assert stored.status == 0
         assert "The 4 orders are identical: core, in memory, LangChain, LlamaIndex" in stored.out
         assert stored.out.startswith(memory.out.partition("\nThe prompt's order")[0])
