@@ -38,7 +38,7 @@ def test_a_bad_value_is_named_before_any_work(demo: Demo, arguments: list[str], 
 def test_an_option_is_not_taken_for_one_that_it_begins(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Else ``reproduce caus --n 3``, which has no --n, names the model 3 and asks everything."""
+    """Else ``--nam 3`` names the model 3, and ``--n`` would where a command has none."""
     with pytest.raises(SystemExit):
         main.main([*command, "--data", "q", "--model", "m", "--output", "o", "--nam", "3"])
     *_, error = capsys.readouterr().err.splitlines()

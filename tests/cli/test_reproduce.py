@@ -52,6 +52,13 @@ def retrieval(cache: Path) -> tuple[dict[str, Any], str]:
         return reproduce(cache, cache / "caus.json"), out.getvalue()
 
 
+def test_a_few_questions_are_of_all_levels(cache: Path) -> None:
+    found = reproduce(cache, cache / "few.json", "--n", "5")
+    levels = [each["level"] for each in found["questions"]]
+    assert levels == ["basic", "basic", "intermediate", "intermediate", "signature"]
+    assert len(rows_of(found, "I")["Base RAG"]["outcomes"]["rank"]) == 5
+
+
 def rows_of(found: dict[str, Any], table: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in found["rows"] if row["table"] == table}
 

@@ -57,6 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     for parser in experiments.choices.values():
         add = parser.add_argument
+        add("--n", type=int, help="number of questions (default: all)")
         add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: "
             "64)")  # fmt: skip
         add("--output", type=options.path, help="JSON file with every outcome (default: none)")
@@ -67,7 +68,6 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
         "documents (best first; gold: the places of those with the answer), as for compare; or "
         "with gold and distractors, as for probe")  # fmt: skip
-    add("--n", type=int, help="number of questions (default: all)")
 
 
 def _add_asking(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from shared_core import CAUS, Arrangement, __version__
 from shared_core._extras import require
+from shared_core.checking import check_count
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
@@ -52,7 +53,7 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
     rows = [(each, CAUS(**{**shared, **each["options"]})) for each in PAPER["rows"]]
     model = None if arguments.model is None else models.open_named(arguments)
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
-    index, queries = indexed(torch_api_passages(), embed), torch_queries()
+    index, queries = indexed(torch_api_passages(), embed), _spread(torch_queries(), arguments.n)
     texts, ids = [query.query for query in queries], [query.id for query in queries]
     asked = [*map(Query, texts, embed(texts))]
     arranged = [caus.search(index, asked) for _, caus in rows]
@@ -85,6 +86,13 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
         ],
     }
     return found, [*_parts(found["rows"]), *tables.left_out(failures, ids, "all rows")]
+
+
+def _spread(queries: Sequence[TorchQuery], n: int | None) -> Sequence[TorchQuery]:
+    """Return `n` of them, of all levels; all by default."""
+    if n is None:
+        return queries
+    return queries[:: max(1, len(queries) // check_count(n, "--n"))][:n]
 
 
 def _prompt(query: TorchQuery, arrangement: Arrangement) -> str:
