@@ -8,11 +8,15 @@ Collections are those of `benchmarks.quality`. Of each, `n` questions are drawn 
 `shared_core.tuning.choose` takes a weight by them, and the questions that were not drawn judge it:
 nDCG@10 less that of the best fixed weight of min-max fusion for the whole collection. ``0`` is the
 default without any label. Whatever is relevant counts as such, whatever its grade.
+
+The last rows leave out each collection in turn: how many questions speak for the present weight is
+chosen on the others, by their mean over all numbers of labels.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +26,11 @@ from benchmarks.quality import embed
 from shared_core import HybridIndex
 from shared_core.arrays import Scores
 from shared_core.scoring.fusion import WEIGHTS as DEFAULTS
-from shared_core.tuning import WEIGHTS, choose, found_by_weight, ndcg_by_weight
+from shared_core.tuning import HOLD, WEIGHTS, choose, found_by_weight, ndcg_by_weight
 from shared_core.types import Query
 
 SIZES = (5, 10, 20, 50, 100, 200, 500)
+HOLDS = (0, 10, 20, 40, 80, 160)
 JUDGES = 20
 """Fewest questions that judge: a collection with fewer left is not in a column."""
 
@@ -37,13 +42,16 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     options = parser.parse_args()
     print(f"{'labels':32}" + "".join(f"{n:>8}" for n in (0, *SIZES)))
-    rows = []
+    by_hold: dict[int, list[Scores]] = {hold: [] for hold in HOLDS}
     for source in options.data:
         collection = read(source)
-        rows.append(losses(*measured(collection, options.cache), options.draws))
-        print(f"{collection.name:32}" + shown(rows[-1]))
-    print(f"{'mean':32}" + shown(np.nanmean(rows, axis=0)))
-    print(f"{'worst':32}" + shown(np.nanmin(rows, axis=0)))
+        ndcg = measured(collection, options.cache)
+        for hold, rows in by_hold.items():
+            rows.append(losses(*ndcg, options.draws, hold))
+        print(f"{collection.name:32}" + shown(by_hold[HOLD][-1]))
+    summary("", by_hold[HOLD])
+    if len(options.data) > 1:
+        summary(", left out", left_out(by_hold))
 
 
 def measured(collection: Collection, cache: Path) -> tuple[Scores, Scores]:
@@ -62,7 +70,23 @@ def measured(collection: Collection, cache: Path) -> tuple[Scores, Scores]:
     return ours, min_max
 
 
-def losses(ours: Scores, min_max: Scores, draws: int) -> Scores:
+def summary(of: str, rows: Sequence[Scores]) -> None:
+    print(f"{'mean' + of:32}" + shown(np.nanmean(rows, axis=0)))
+    print(f"{'worst' + of:32}" + shown(np.nanmin(rows, axis=0)))
+
+
+def left_out(by_hold: Mapping[int, Sequence[Scores]]) -> list[Scores]:
+    """Return what each collection loses by the hold that is best for the others, and print that."""
+    rows, chosen = [], []
+    for at in range(len(by_hold[HOLD])):
+        mean = {hold: np.nanmean(np.delete(each, at, axis=0)) for hold, each in by_hold.items()}
+        chosen.append(max(HOLDS, key=lambda hold: mean[hold]))
+        rows.append(by_hold[chosen[-1]][at])
+    print(f"questions for the present weight, chosen on the others: {chosen}")
+    return rows
+
+
+def losses(ours: Scores, min_max: Scores, draws: int, hold: int) -> Scores:
     """Return, by number of labels, what is lost to the best fixed weight of min-max."""
     rng, default = np.random.default_rng(0), DEFAULTS["theoretical_min"]
     best = min_max[:, min_max.mean(axis=0).argmax()]
@@ -73,7 +97,7 @@ def losses(ours: Scores, min_max: Scores, draws: int) -> Scores:
         for _ in range(draws if len(ours) >= n + JUDGES else 0):
             drawn = np.zeros(len(ours), np.bool_)
             drawn[rng.choice(len(ours), n, replace=False)] = True
-            weight = choose(ours[drawn], default)
+            weight = choose(ours[drawn], default, hold)
             chosen = ours[:, int(np.abs(WEIGHTS - weight).argmin())]
             each.append((chosen - best)[~drawn].mean())
         found.append(np.mean(each) if each else np.nan)

@@ -105,7 +105,7 @@ def tune(
     return replace(caus, alpha=weight, hit_rates=rates, tuning=tuning)
 
 
-def choose(values: Scores, present: float) -> float:
+def choose(values: Scores, present: float, hold: int = HOLD) -> float:
     """Return the weight of the highest nDCG, held back, to the nearest in `WEIGHTS`.
 
     Parameters
@@ -114,10 +114,12 @@ def choose(values: Scores, present: float) -> float:
         nDCG of each question by weight, shape (n, 21).
     present
         Weight before; of equally good ones the nearest to it counts.
+    hold
+        Questions that speak for it.
     """
     total, away = values.sum(axis=0).round(9), np.abs(WEIGHTS - present)
     best = WEIGHTS[np.lexsort((away, -total))[0]]
-    held = (len(values) * best + HOLD * present) / (len(values) + HOLD)
+    held = (len(values) * best + hold * present) / (len(values) + hold)
     return float(WEIGHTS[_nearest(held)])
 
 
