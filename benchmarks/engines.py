@@ -3,7 +3,7 @@
 ::
 
     python -m benchmarks.engines [--engine qdrant] [--sizes 10000 100000] [--queries 100]
-    python -m benchmarks.engines --load --size 300000 --minutes 10 [--data FOLDER]
+    python -m benchmarks.engines --load [--size 300000] [--minutes 10]
 
 PostgreSQL's own is what its users write today: full text search by ``ts_rank`` and pgvector, fused
 by reciprocal ranks. That of Qdrant and Milvus fuses the same dense and sparse vectors by reciprocal
@@ -60,10 +60,9 @@ def main() -> None:
     parser.add_argument("--load", action="store_true", help="clients, writers and a killed server")
     parser.add_argument("--size", type=int, default=300_000)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--data", type=Path, help="folder of corpus.jsonl files, for --load")
     given = parser.parse_args()
     if given.load:
-        engines_load.run(given.size, given.minutes, given.data)
+        engines_load.run(given.size, given.minutes)
         return
     for size in given.sizes:
         corpus = make(size, given.queries)

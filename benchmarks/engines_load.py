@@ -6,13 +6,11 @@ Vectors are random, so that no model is needed. At the end SQL counts what is th
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import CalledProcessError, TimeoutExpired
@@ -42,8 +40,8 @@ FROM load_statistics
 """
 
 
-def run(size: int, minutes: float, data: Path | None) -> None:
-    texts = texts_of(size, data)
+def run(size: int, minutes: float) -> None:
+    texts = make(size, 1).texts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         server = PostgresServer(folder)
@@ -55,13 +53,14 @@ def run(size: int, minutes: float, data: Path | None) -> None:
                 batch = texts[start : start + BATCH]
                 passages = [Passage(f"p{start + at}", text) for at, text in enumerate(batch)]
                 engine.add(passages, vectors(len(batch), start))
-            print(f"{size:,} passages loaded in {time.perf_counter() - started:.0f} s", flush=True)
+            taken = time.perf_counter() - started
+            print(f"{size:,} passages in {taken:.0f} s ({size / taken:.0f} a second)", flush=True)
             load = Load(engine, texts, minutes * 60)
             with ThreadPoolExecutor(pool_size) as pool:
                 running = [pool.submit(load.search, at) for at in range(SEARCHERS)]
                 running += [pool.submit(load.write, at) for at in range(WRITERS)]
                 time.sleep(minutes * 30)
-                os.kill(server.get_pid() or 0, signal.SIGKILL)
+                os.kill(server.get_pid(), signal.SIGKILL)
                 killed = time.perf_counter()
                 server = restarted(folder)
                 print(f"killed, and up again after {time.perf_counter() - killed:.1f} s")
@@ -146,23 +145,6 @@ def restarted(folder: Path) -> Any:
         except (CalledProcessError, TimeoutExpired, AssertionError):  # not yet, or it recovers
             time.sleep(0.5)
     raise RuntimeError("the server does not start again")
-
-
-def texts_of(size: int, data: Path | None) -> list[str]:
-    """Return texts of corpora, repeated with a number if there are fewer, or made ones."""
-    if data is None:
-        return make(size, 1).texts
-    found = [text for file in sorted(data.rglob("corpus.jsonl")) for text in lines(file)]
-    return [
-        text if at < len(found) else f"{text} copy{at // len(found)}"
-        for at, text in zip(range(size), itertools.cycle(found), strict=False)
-    ]
-
-
-def lines(file: Path) -> Iterator[str]:
-    for line in file.read_text().splitlines():
-        held = json.loads(line)
-        yield f"{held.get('title', '')} {held['text']}".strip()[:2000]
 
 
 def vectors(n: int, seed: int) -> np.ndarray:
