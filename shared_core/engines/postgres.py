@@ -94,8 +94,7 @@ WITH asked AS (
     )) AS score
     FROM matching JOIN weighed USING (term) GROUP BY row
 ), best AS (
-    SELECT row FROM scored JOIN {passages} USING (row) WHERE {passing}
-    ORDER BY score DESC, row LIMIT %(depth)s
+    SELECT row FROM scored WHERE {among} ORDER BY score DESC, row LIMIT %(depth)s
 ), nearest AS (
     SELECT row FROM {passages} WHERE {passing}
     ORDER BY embedding {order} %(vector)s::vector LIMIT %(depth)s
@@ -107,6 +106,9 @@ SELECT id, content, metadata, source,
 FROM {passages} LEFT JOIN known USING (row)
 WHERE row = ANY (ARRAY (SELECT row FROM pool)) ORDER BY row
 """
+
+AMONG = "row IN (SELECT row FROM {passages} WHERE {passing})"
+"""Only where there is a filter: to look up every matching passage takes as long as to score it."""
 
 
 class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
@@ -274,7 +276,9 @@ class PostgresEngine(CollectionEngine):
     ) -> list[Found]:
         passing, values = _condition(where)
         order, sign, _ = OPERATORS[self.metric]
-        statement = self._sql(POOL, passing=passing, order=sql.SQL(order), sign=sql.SQL(sign))
+        among = self._sql(AMONG, passing=passing) if where else passing
+        parts = {"order": sql.SQL(order), "sign": sql.SQL(sign), "passing": passing}
+        statement = self._sql(POOL, among=among, **parts)
         slope, base = self.bm25.length_norm(1.0)
         values |= {"slope": slope, "base": base, "depth": depth}
         asked = [
