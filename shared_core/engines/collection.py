@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -205,6 +206,8 @@ class CollectionEngine(InThreads):
     def pool(self, queries: Sequence[Query], depth: int, *, where: Where = None) -> list[Pool]:
         """Return, for each query, the best `depth` passages of either leg, scored by both.
 
+        Of a collection that is not there it returns nothing, with a warning.
+
         Raises
         ------
         ValueError
@@ -215,6 +218,10 @@ class CollectionEngine(InThreads):
         """
         check_count(depth, "depth")
         if not self._known():
+            warnings.warn(
+                f"{self!r} is not there, so nothing is found: add passages, or correct the name",
+                stacklevel=2,
+            )
             return [Pool((), np.zeros(0), np.zeros(0), query=each.text.strip()) for each in queries]
         assert self._checker is not None
         words = [Counter(self.tokenizer(query.text)) for query in queries]

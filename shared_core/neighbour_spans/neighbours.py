@@ -292,7 +292,8 @@ class PassageNeighbours:
         if seeds and self._whole and not self._table.knows_places:
             warnings.warn(
                 "no passage says which chunk of which document it is, so none has neighbours: "
-                "number the chunks of each document in their metadata, see ChunkKeys",
+                "number the chunks of each document in their metadata, see ChunkKeys "
+                "(LangChain's splitters do, with add_start_index=True)",
                 stacklevel=2,
             )
         return [self._around(seed, window) for seed in seeds]

@@ -221,6 +221,13 @@ def test_a_leg_alone(make: Make, passages: list[Passage], queries: list[Query]) 
             assert [passage.id for passage, _ in mine] == [passage.id for passage, _ in theirs]
 
 
+def test_a_search_where_no_collection_is_says_so(make: Make, queries: list[Query]) -> None:
+    """As by a mistyped name, which would look like questions that nothing answers."""
+    engine = make()
+    with pytest.warns(UserWarning, match=f"{engine.collection}.* is not there"):
+        assert [*map(ids, engine.pool(queries[:2], 5))] == [[], []]
+
+
 def test_what_was_added_is_there_for_others_and_later(
     make: Make, passages: list[Passage], queries: list[Query]
 ) -> None:
