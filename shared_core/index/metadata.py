@@ -176,7 +176,9 @@ def conditions(where: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str
             raise ValueError(f"filter {key!r}: {value!r} has a key that is not a string")
         if key.startswith("$"):
             raise ValueError(
-                f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
+                f"filter {key!r}: {value!r} joins filters: name all keys in one mapping, whose lists "
+                "mean any of their values, as {'lang': ['en', 'de'], 'year': {'$gte': 2020}}; for "
+                "anything else give a function of the metadata"
             )
         if isinstance(value, Iterator):
             raise ValueError(f"filter {key!r}: {value!r} can be read only once; give a list")
@@ -195,8 +197,8 @@ def _within(key: str, value: Mapping[str, Any]) -> Within:
     )
     if not value or not numbers or not {*value} <= {*BOUNDS}:
         raise ValueError(
-            f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; for "
-            "anything else give a function of the metadata"
+            f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; give "
+            "a list for any of several values, and for anything else a function of the metadata"
         )
     return Within(value)
 

@@ -90,9 +90,10 @@ def test_values_without_a_hash_are_compared_too(held: object, wanted: object, eq
     [
         ({"year": {"$ne": 2020}}, r"'year': \{'\$ne': 2020\} is no range of numbers"),
         ({"year": {"$gt": True}}, "is no range of numbers"),
+        ({"lang": {"$in": ["en"]}}, "give a list for any of several values"),
         ({"year": {"$lt": float("inf")}}, "is no range of numbers"),
         ({"year": {}}, "is no range of numbers"),
-        ({"$and": [{"lang": "en"}]}, r"'\$and'"),
+        ({"$and": [{"lang": "en"}]}, r"'\$and'.*name all keys in one mapping"),
         ("lang", "got 'lang'"),
         ({7: "x"}, "filter 7: 'x' has a key that is not a string"),
         ({"lang": iter(["en"])}, "'lang': .* give a list"),
