@@ -176,8 +176,8 @@ def conditions(where: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str
             raise ValueError(f"filter {key!r}: {value!r} has a key that is not a string")
         if key.startswith("$"):
             raise ValueError(
-                f"filter {key!r}: {value!r} joins filters: name all keys in one mapping, whose lists "
-                "mean any of their values, as {'lang': ['en', 'de'], 'year': {'$gte': 2020}}; for "
+                f"filter {key!r}: {value!r} joins filters: name all keys in one mapping, whose "
+                "lists mean any of their values, as {'lang': ['en', 'de'], 'year': 2020}; for "
                 "anything else give a function of the metadata"
             )
         if isinstance(value, Iterator):
@@ -197,8 +197,9 @@ def _within(key: str, value: Mapping[str, Any]) -> Within:
     )
     if not value or not numbers or not {*value} <= {*BOUNDS}:
         raise ValueError(
-            f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; give "
-            "a list for any of several values, and for anything else a function of the metadata"
+            f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; "
+            "for any of several values give a list, and for anything else a function of the "
+            "metadata"
         )
     return Within(value)
 
