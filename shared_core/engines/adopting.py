@@ -44,7 +44,7 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
         The collection; made if it is not there.
     rows
         `qdrant_rows`, `lancedb_rows`, `milvus_rows`, or your own. For PostgreSQL there is
-        `shared_core.engines.pgvector`, which does not leave the database.
+        `shared_core.engines.pgvector`, which compares them inside the database.
     progress
         Called after every batch with how many passages are done, and how many there are.
 
