@@ -16,6 +16,7 @@ from scipy import stats
 
 from shared_core.evaluation.intervals import (
     bootstrap_interval,
+    contrast_interval,
     independent_interval,
     mean_interval,
     paired_difference_interval,
@@ -178,6 +179,7 @@ def test_published_accuracies_have_the_interval_of_independent_slots() -> None:
         assert low < np.diff(bootstrap_interval(outcomes, psi))[0] / np.diff(published)[0] < high
     few, many = (independent_interval((1.0, 1.0, 1.0), n, psi) for n in (50, 5000))
     assert few[0] < many[0] < 1 < many[1] < few[1]
+    assert sum(independent_interval([0.5], 10, first)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (10, 10), (47, 50), (1, 2)])
@@ -201,6 +203,8 @@ def test_a_small_paired_difference_is_that_of_agresti_and_min() -> None:
     error = math.sqrt((gain + loss) / size - mean**2) / math.sqrt(size)
     expected = mean + np.array([-1, 1]) * stats.t.ppf(0.975, n - 1) * error
     np.testing.assert_allclose(paired_difference_interval(a, b), expected, atol=0.02)
+    contrast = contrast_interval(np.column_stack([a, b]), (1, -1))
+    np.testing.assert_allclose(contrast, expected, atol=1e-3)
 
 
 def test_one_other_outcome_does_not_make_the_rest_certain() -> None:
