@@ -27,19 +27,19 @@ def test_kinds_of_distractors() -> None:
 
 
 def test_measures_of_the_top_k_by_hand() -> None:
-    """Places that are left empty count: one relevant passage alone is a third of three."""
-    effects = [(0.9, 0.0, 0.3), (0.1,), (0.0,), ()]
+    """Places left empty count: one relevant passage is a third of three. Hard is above 0.8."""
+    effects = [(0.9, 0.0, 0.3), (0.8,), (0.0,), ()]
     measured = distraction_measures(RANKINGS, effects, ks=(1, 3))
     assert {name: values.tolist() for name, values in measured.items()} == {
         "HITS@1": [0.0, 0.0, 1.0, 0.0],
         "Precision@1": [0.0, 0.0, 1.0, 0.0],
-        "MaxDE@1": [0.9, 0.1, 0.0, 0.0],
-        "MeanDE@1": [0.9, 0.1, 0.0, 0.0],
+        "MaxDE@1": [0.9, 0.8, 0.0, 0.0],
+        "MeanDE@1": [0.9, 0.8, 0.0, 0.0],
         "Hard@1": [1.0, 0.0, 0.0, 0.0],
         "HITS@3": [1.0, 0.0, 1.0, 0.0],
         "Precision@3": [pytest.approx(1 / 3), 0.0, pytest.approx(1 / 3), 0.0],
-        "MaxDE@3": [0.9, 0.1, 0.0, 0.0],
-        "MeanDE@3": [pytest.approx(0.4), 0.1, 0.0, 0.0],
+        "MaxDE@3": [0.9, 0.8, 0.0, 0.0],
+        "MeanDE@3": [pytest.approx(0.4), 0.8, 0.0, 0.0],
         "Hard@3": [1.0, 0.0, 0.0, 0.0],
     }
 

@@ -84,7 +84,7 @@ def test_looks_out_of_range_are_refused() -> None:
     ("interval", "best_case", "reason"),
     [
         ((1.0004, 1.2), None, "the interval 1.0004 to 1.200 lies above 1.0"),
-        ((2.222, 2e7), None, "the interval 2.222 to above 1,000 lies above 1.0"),
+        ((2.222, 1000.0), None, "the interval 2.222 to above 1,000 lies above 1.0"),
         ((0.5, 0.99996), None, "the interval 0.500 to 0.99996 lies below 1.0"),
         ((0.7, 0.99), (0.8, 1.0), "the interval 0.700 to 0.990 lies below 1.0"),
         ((0.7, 1.2), (0.98, 1.3), "could not rise above 1.0 .* it would begin at 0.980$"),
