@@ -136,12 +136,16 @@ def test_points_are_those_of_the_measure() -> None:
     assert "points of probability" in gate.reason
     only = PositionProfile(model="m", distraction=(0.1, 0.2, 0.3))
     assert decide_order(only).reason == "the profile of m holds no accuracy"
+    assert decide_order(only, rule="psi").reason.endswith("holds no accuracy, so it has no psi")
 
 
 def test_few_questions_are_not_certain() -> None:
-    """Two that agree are no proof, though they do not differ."""
+    """Two that agree are no proof, though they do not differ; of shares alone more are needed."""
     assert not decide_order(measured([0.0, 0.0, 1.0], 2, 0)).opened
     assert decide_order(measured([0.0, 0.0, 1.0], 30, 0)).opened
+    known = measured([0.5, 0.55, 0.6], 100, 0, same=1.0)
+    assert decide_order(known).opened
+    assert not decide_order(replace(known, outcomes=None)).opened
 
 
 def test_a_span_counts_with_all_its_passages() -> None:
