@@ -117,6 +117,7 @@ def test_few_candidates() -> None:
     """No pool is not an error; a pool of one spans nothing, so that min-max gives 0."""
     for fusion in ("theoretical_min", "min_max", "rrf"):
         assert rank([], [], fusion=fusion).scores == []  # type: ignore[arg-type]
+        assert fuse([], [], fusion=fusion).order.size == 0  # type: ignore[arg-type]
     assert rank([0.9], [7.0], fusion="min_max").scores == [0.0]
     assert rank([0.9], [7.0], cosines=True).scores == [pytest.approx(1.0)]
 
