@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
-from tokenizers import processors
+from tokenizers import normalizers, processors
 
 from shared_core.generation import HuggingFaceModel
 from tests.core.attention.models import made
@@ -33,6 +33,7 @@ CHANGES: dict[str, Callable[[Any, Any], object]] = {
     "last row": lambda model, _: model.lm_head.weight.data[-1, -1].add_(1e-3),
     "bfloat16": lambda model, _: model.model.norm.to(torch.bfloat16),  # ones remain ones
     "no <s>": lambda _, tokenizer: setattr(tokenizer.backend_tokenizer, "post_processor", PLAIN),
+    "small": lambda _, it: setattr(it.backend_tokenizer, "normalizer", normalizers.Lowercase()),
     "special": lambda _, tokenizer: tokenizer.add_special_tokens({"cls_token": "<|user|>"}),
 }
 
