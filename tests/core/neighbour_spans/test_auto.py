@@ -44,10 +44,12 @@ def test_the_smaller_the_chunks_the_more_neighbours(tokens: int, each_side: int)
 
 
 def test_a_span_that_had_no_more_to_take_says_so_and_blames_not_auto() -> None:
-    """An empty document store must not look like a decision."""
+    """An empty document store must not look like a decision; one that left some was decided."""
     whole = sized(6, 10)
     (span,) = expand([chunk for chunk in whole if chunk.number != 2], {3: 1.0}).spans
     assert (span.chunks[0].number, span.before, span.after) == (3, "missing", "document")
+    (span,) = expand(sized(5, FAR), {2: 1.0}).spans
+    assert (ids(span), span.before, span.after) == (["d1", "d2", "d3"], "auto", "auto")
 
 
 def test_a_neighbour_of_a_hit_far_ahead_displaces_a_worse_hit() -> None:
