@@ -10,7 +10,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import PassageIndex
+from shared_core.index import PassageIndex, snapshot
 from shared_core.types import Query
 from tests.core.making import content, found_ids, make_index, passages, random_vectors, zipf_texts
 
@@ -198,6 +198,22 @@ def test_a_failed_add_adds_nothing(ids: Any, texts: Any, vectors: Any, message: 
     fresh = HybridIndex(tokenizer=fragile)
     fresh.add([*old, Passage("c", "new word")], [[1, 0], [0, 1], [1, 1]])
     assert index.search("new word", [1.0, 0]) == fresh.search("new word", [1.0, 0])
+
+
+def test_an_interrupted_add_leaves_nothing_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its passage was already in the list that all snapshots share."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    index, kept = make_index(3), Passage("kept", "another word")
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index.add([Passage("lost", "word")], [QUERY])
+    index.add([kept], [QUERY])
+    assert index.search("another word", QUERY, k=1).passages == [kept]
+    assert index.passages[3:] == [kept]
 
 
 @pytest.mark.parametrize("kind", [PassageIndex, HybridIndex])
