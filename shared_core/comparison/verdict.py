@@ -29,7 +29,8 @@ _IN_OTHERS: Mapping[VerdictKind, str] = {
 _ALL_WRONG = Verdict(
     kind="all_wrong",
     text="no answer is right in any order, so the orders cannot be compared; look at the answers, "
-    "or try other --graders, a higher --max-new-tokens, another --template or --model",
+    "or try other --graders (logprob, of a local model), a higher --max-new-tokens, another "
+    "--template or --model",
 )
 _ALL_RIGHT = Verdict(
     kind="all_right",
