@@ -23,12 +23,19 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from benchmarks.labelled import lines, read_folder
+from benchmarks.neighbour_spans import cut
+from benchmarks.span_corpora import Collection as SpanCollection
 from shared_core import BM25Index
+from shared_core.attention.rankgpt import named_passages, rankgpt_prompt
+from shared_core.attention.rounds import scores_of
+from shared_core.cli.models import open_model
 from shared_core.evaluation import GRADERS
 from shared_core.evaluation.graders import normalize_answer
+from shared_core.generation import Generator
 from shared_core.wording import counted
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -36,6 +43,10 @@ OUT = DOCS / "evidence"
 QUESTIONS = 200
 DISTRACTORS = 19
 """Passages beside the gold one: enough for the longest prompt."""
+CHUNK = 200
+"""Characters of a chunk, where passages are cut."""
+RANKED = 20
+"""Passages that the model ranks in one prompt."""
 FILES = (
     "profile ",
     "curve ",
@@ -105,13 +116,34 @@ PARTS = {
             "--max-new-tokens 24 --output OUT/rounds.json",
         ),
     ),
+    "spans": Part(
+        "Neighbours or more hits?",
+        "The passages cut into chunks of 200 characters, and 500 tokens of them in a prompt: the "
+        "best of 50 hits, or fewer with the chunks next to them.",
+        (
+            "compare --data ANSWERED --documents CHUNKS --model MODEL --n 60 -k 50 --budget 500 "
+            "--graders logprob --pipelines dense,dense+spans,hybrid,hybrid+spans --shuffles 1 "
+            "--strategies sequential,shuffle --output OUT/spans",
+        ),
+    ),
+    "steps": Part(
+        "What do optional steps gain for their time?",
+        "A reranker (RankGPT by the model itself, on the first 20 of 50 passages), near-duplicates "
+        "out, and one passage per article. The times are those of one run.",
+        (
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 30 -k 10 --graders "
+            "logprob --pipelines hybrid,hybrid+rerank,hybrid+distinct,hybrid+per_source "
+            "--reranker benchmarks.evidence:rankgpt --shuffles 1 --strategies sequential,shuffle "
+            "--output OUT/steps",
+        ),
+    ),
     "gate": Part(
         "Does it know what not to look up?",
         "The gate on questions about the articles, and about a third of them that were taken out: "
         "plain, on questions that the model wrote, and behind rewriting and HyDE by the model.",
         (
             "python -m benchmarks.gating --data DATA --parts transforms --llm MODEL "
-            "--llm-questions 100 --cache WORK/gating",
+            "--llm-questions 40 --cache WORK/gating",
         ),
     ),
     "caus": Part(
@@ -146,6 +178,18 @@ def model() -> Path:
     return next(Path(found.origin).parent.glob("*.gguf"))
 
 
+def rankgpt(question: str, texts: Sequence[str]) -> Sequence[float]:
+    """Return scores by the ranking that the model writes of the first texts; the others follow."""
+    (answer,) = ranker().generate([rankgpt_prompt(question, texts[:RANKED])])
+    named = (at for at in named_passages(answer, len(texts[:RANKED])) if at is not None)
+    return scores_of([*dict.fromkeys([*named, *range(len(texts))])])
+
+
+@cache
+def ranker() -> Generator:
+    return open_model(str(model()), max_new_tokens=5 * RANKED)
+
+
 def write_questions(folder: Path, work: Path) -> None:
     """Write the questions: with passages, with the id of the gold one, and without answers."""
     collection = read_folder(folder)
@@ -170,7 +214,17 @@ def write_questions(folder: Path, work: Path) -> None:
     write_lines(work / "questions.jsonl", rows)
     write_lines(work / "asked.jsonl", ({**row, "gold": [row["id"]], "id": None} for row in rows))
     write_lines(work / "unlabelled.jsonl", ({"question": row["question"]} for row in rows))
-    write_lines(work / "documents.jsonl", ({"id": id, "text": text} for id, text in texts.items()))
+    write_lines(work / "answered.jsonl", ({**row, "gold": [], "id": None} for row in rows))
+    documents = (
+        {"id": id, "text": text, "document": text.partition("\n")[0]} for id, text in texts.items()
+    )
+    write_lines(work / "documents.jsonl", documents)
+    chunks = (
+        {"id": each.id, "text": each.text, "document": each.metadata["doc_id"]}
+        | {"number": each.metadata["chunk_id"]}
+        for each in cut(SpanCollection(folder.name, texts, []), CHUNK, 0)
+    )
+    write_lines(work / "chunks.jsonl", chunks)
 
 
 def write_lines(file: Path, rows: object) -> None:
@@ -184,7 +238,7 @@ def run(command: str, data: Path, work: Path) -> str:
         "OUT": str(OUT),
         "DATA": str(data),
         **{name.upper(): str(work / f"{name}.jsonl") for name in
-           ("questions", "asked", "unlabelled", "documents")},
+           ("questions", "asked", "answered", "unlabelled", "documents", "chunks")},
         "WORK": str(work),
     }  # fmt: skip
     shown = command if command.startswith("python ") else f"posrag {command}"
@@ -238,9 +292,8 @@ def document() -> str:
         "SmolLM2-135M-Instruct (Q4_1, read as float32) on Natural Questions: a weak reader. "
         "Printed by `make evidence DATA=FOLDER`, on 2 cores; OUT is `docs/evidence`. QUESTIONS "
         "have their gold passage and 19 others that BM25 finds; ASKED are the same over all of the "
-        "collection, UNLABELLED without answers. Of what was run, all is shown; "
-        + missing()
-        + "\n",
+        "collection, ANSWERED without gold passages, UNLABELLED without answers. Of what was run, "
+        "all is shown; " + missing() + "\n",
     ]
     for name, part in PARTS.items():
         file = OUT / f"{name}.txt"

@@ -35,7 +35,7 @@ from shared_core.cli.models import HELP, open_model
 from shared_core.errors import PosragError
 from shared_core.gating import EVERYDAY_QUESTIONS
 
-LONGEST = 128
+LONGEST = 64
 """Tokens of an answer of ``--llm``, where it can be told."""
 
 PARTS = ("separation", "policies", "transfer", "fraction", "transforms", "speed")
@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
     options.model = None
     if options.llm is not None:
         try:
-            generator = open_model(options.llm, max_new_tokens=LONGEST)
+            generator = open_model(options.llm, max_new_tokens=LONGEST, batch_size=32)
         except (ValueError, PosragError) as error:
             parser.error(str(error))
         options.model = Model(generator, options.llm_questions, options.cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -64,11 +65,27 @@ def selected(
     reader
         Tells the document of a passage.
     """
+    left_out = chosen(ranking.passages, k, distinct, per_source, below, reader)
+    return replace(ranking.at([*left_out]), left_out=[*left_out.values()])
+
+
+def chosen(
+    passages: Sequence[Passage],
+    k: int,
+    distinct: float | None,
+    per_source: int | None,
+    below: int | None,
+    reader: ChunkReader,
+) -> dict[int, dict[str, Any]]:
+    """Return the ranks to keep, best first, each with what is left out because of it.
+
+    The parameters are those of `selected`.
+    """
     kept: list[int] = []
     words: dict[int, Counter[str]] = {}
     of_source: dict[str, list[int]] = {}
     left_out: dict[int, dict[str, Any]] = {}
-    for rank, passage in enumerate(ranking.passages):
+    for rank, passage in enumerate(passages):
         if len(kept) == k:
             break
         if distinct is not None:
@@ -89,7 +106,7 @@ def selected(
         left_out[rank] = {name: [] for name, value in asked.items() if value is not None}
         if below is not None:
             left_out[rank]["below_min_similarity"] = below
-    return replace(ranking.at(kept), left_out=[left_out[rank] for rank in kept])
+    return left_out
 
 
 def overlap(one: Counter[str], other: Counter[str]) -> float:

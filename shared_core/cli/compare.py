@@ -33,6 +33,7 @@ from shared_core.comparison import (
     to_html,
     to_markdown,
 )
+from shared_core.comparison.retrieval import STEPS
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Journal
@@ -76,7 +77,10 @@ def _add_compared(parser: options.Options) -> None:
     add("-k", "--k", type=options.numbers, help="numbers of passages, such as 5,10 (default: "
         "10, or all if there are fewer)")  # fmt: skip
     add("--pipelines", type=options.names, help=f"some of {', '.join(PIPELINES)}, each also with "
-        "+rerank and +spans (default: given if the data have documents, else hybrid)")  # fmt: skip
+        f"{', '.join(STEPS)}, in this order; give it without a step, too, to learn what that gains "
+        "per second (default: given if the data have documents, else hybrid)")  # fmt: skip
+    add("--budget", type=int, help="most tokens of the passages of a prompt: as many of the k as "
+        "it holds; with +spans neighbours compete with them (default: no limit)")  # fmt: skip
     add("--strategies", type=options.names, default=DEFAULTS, help=f"some of "
         f"{', '.join(STRATEGIES)} (default: {','.join(DEFAULTS)}; the first two always take part; "
         "two_round, attention and distraction_aware need a local model)")  # fmt: skip
@@ -153,6 +157,7 @@ def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
     return Comparison(
         pipelines=arguments.pipelines,
         ks=arguments.k,
+        token_budget=arguments.budget,
         strategies=arguments.strategies,
         shuffles=arguments.shuffles,
         graders=arguments.graders,

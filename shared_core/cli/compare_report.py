@@ -13,6 +13,7 @@ from shared_core.comparison.result import BASELINES
 from shared_core.comparison.text_report import (
     BY_P_VALUE,
     UNGRADED,
+    budget_text,
     capitalised,
     difference,
     empty_answer_lines,
@@ -21,6 +22,7 @@ from shared_core.comparison.text_report import (
     flip_lines,
     meanings,
     retrieval_line,
+    step_lines,
 )
 from shared_core.generation import Generator, Journal
 from shared_core.wording import counted
@@ -63,6 +65,8 @@ def parts(result: ComparisonResult) -> Iterator[RenderableType]:
     yield ""
     yield legend(result)
     yield ""
+    yield from step_lines(result)
+    yield from [""] if result.steps else []
     yield f"{capitalised(result.verdict.text)}."
     yield ""
 
@@ -84,7 +88,8 @@ def legend(result: ComparisonResult) -> str:
     scale = "" if result.graders[0] in UNGRADED else ", from 0 (all wrong) to 1 (all right)"
     return (
         f"{', '.join(result.graders)}: mean over questions{scale}. "
-        f"{meanings(result.graders)}less X: difference from X, in {result.graders[0]}. "
+        f"{meanings(result.graders)}{budget_text(result)}"
+        f"less X: difference from X, in {result.graders[0]}. "
         f"In brackets {result.confidence:.0%} intervals, each on its own: {BY_P_VALUE}; "
         f"p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of "
         "right and wrong, within-question permutation tests where outcomes are graded or one side "

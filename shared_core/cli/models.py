@@ -88,7 +88,7 @@ def open_model(
             spec, max_new_tokens=max_new_tokens, batch_size=8 if batch_size is None else batch_size
         )
     else:
-        model = _import_model(prefix, rest)
+        model = import_named(prefix, rest, "model", f"MODEL is {HELP}")
     try:
         return as_generator(model, name=name)
     except TypeError as error:
@@ -165,11 +165,20 @@ def _endpoint(spec: str) -> EntryPoint | None:
     return next(iter(found), None)
 
 
-def _import_model(module: str, attribute: str) -> object:
+def import_named(module: str, attribute: str, what: str, way_out: str) -> object:
+    """Return what ``module:attribute`` names: `what` it is to be, and the `way_out` if it is not.
+
+    Raises
+    ------
+    ValueError
+        If there is no such thing.
+    PosragError
+        If the module fails on import.
+    """
     if not module or module.startswith("."):
         raise ValueError(
-            f"'{module}:{attribute}' is not a model: the full name of a module goes before the "
-            f"colon; MODEL is {HELP}"
+            f"'{module}:{attribute}' is not a {what}: the full name of a module goes before the "
+            f"colon; {way_out}"
         )
     if (folder := os.getcwd()) not in sys.path:
         sys.path.insert(0, folder)
@@ -178,9 +187,7 @@ def _import_model(module: str, attribute: str) -> object:
         for part in attribute.split("."):
             value = getattr(value, part)
     except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"{module}:{attribute} is not a model ({error}); MODEL is {HELP}"
-        ) from error
+        raise ValueError(f"{module}:{attribute} is not a {what} ({error}); {way_out}") from error
     except Exception as error:
         raise PosragError(f"{module} failed on import: {type(error).__name__}: {error}") from error
     return value

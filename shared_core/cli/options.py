@@ -26,7 +26,10 @@ GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
 
 EMBEDDING_HELP = "embedding model: a folder or a hub name (default: all-MiniLM-L6-v2)"
 DOCUMENTS_HELP = "JSON lines with id and text: what to retrieve from"
-RERANKER_HELP = "cross-encoder for +rerank: a folder or a hub name"
+RERANKER_HELP = (
+    "cross-encoder for +rerank: a folder or a hub name; or module:attribute, a function from a "
+    "question and texts to scores"
+)
 TEMPLATE_HELP = "file with a prompt that contains {context} and {question}"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.cli.console import quiet_transformers
-from shared_core.comparison.retrieval import RERANKED, Pipeline
+from shared_core.cli.models import import_named
+from shared_core.cli.options import RERANKER_HELP
+from shared_core.comparison.retrieval import RERANKED, Pipeline, Reranker
 from shared_core.generation.loading import first_line
 
 
@@ -48,13 +51,13 @@ class CrossEncoder:
             ) from error
 
 
-def open_reranker(name: str | None, pipelines: Sequence[str]) -> CrossEncoder | None:
+def open_reranker(name: str | None, pipelines: Sequence[str]) -> Reranker | None:
     """Return the reranker of ``--reranker``, if there is one.
 
     Raises
     ------
     ValueError
-        If it has nothing to do, as none of the pipelines is reranked.
+        If it has nothing to do, as none of the pipelines is reranked, or is no function.
     """
     if name is None:
         return None
@@ -63,4 +66,8 @@ def open_reranker(name: str | None, pipelines: Sequence[str]) -> CrossEncoder | 
             f"--reranker {name} is for pipelines with {RERANKED}, and none is given; use "
             f"--pipelines given{RERANKED}, hybrid{RERANKED} or another"
         )
+    module, colon, attribute = name.partition(":")
+    if colon and not Path(name).exists():
+        found = import_named(module, attribute, "reranker", f"give a {RERANKER_HELP}")
+        return cast(Reranker, found)
     return CrossEncoder(name)

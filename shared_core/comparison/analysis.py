@@ -16,15 +16,17 @@ from shared_core.comparison.result import (
     Failure,
     Flips,
     SettingResult,
+    StepResult,
     StrategyResult,
 )
-from shared_core.comparison.retrieval import Pipeline, RetrievalSetting
+from shared_core.comparison.retrieval import STEPS, Pipeline, RetrievalSetting
 from shared_core.comparison.spans import members
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
 from shared_core.evaluation.intervals import contrast_interval
 from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.evaluation.retrieval import retrieval_measures
+from shared_core.evaluation.significance import compare_paired
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.responses import Failed, Response
@@ -90,7 +92,33 @@ def analyse(
         profile=None if options.known_profile is None else options.known_profile.model,
         embedding=options.embedding if embedded else None,
         version=versions().get("posrag"),
+        token_budget=options.token_budget,
+        steps=tuple(_steps(job, parts)) if job.gradings else (),
     )
+
+
+def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult]:
+    """Compare the ranked order of each setting with that of the settings that lack one step."""
+    ranked = {part.retrieved.name: part.ranked for part in parts}
+    pairs = {
+        (step, name): [(each[at], ranked[without][at]) for at in each if at in ranked[without]]
+        for name, each in ranked.items()
+        for step in STEPS
+        if step in name and (without := name.replace(step, "")) in ranked
+    }
+    testing = job.options.testing
+    compared = compare_paired(
+        {
+            at: ([a for a, _ in each], [b for _, b in each])
+            for at, each in pairs.items()
+            if len(each) > 1
+        },
+        confidence=testing.confidence,
+        power=testing.power,
+        seed=testing.seed,
+    )
+    for (step, name), gain in compared.items():
+        yield StepResult(step=step, setting=name, gain=gain, seconds=job.seconds[step])
 
 
 @dataclass(frozen=True)
@@ -165,6 +193,13 @@ class _Setting:
     def outcomes(self) -> dict[str, ByOrder]:
         """Strategy -> outcomes by the grader that decides."""
         return {name: next(iter(by_grader.values())) for name, by_grader in self.graded.items()}
+
+    @property
+    def ranked(self) -> dict[int, float]:
+        """Question -> outcome of the ranked order."""
+        return {
+            at: each for at, (each,) in zip(self.answers, self.outcomes[SEQUENTIAL], strict=True)
+        }
 
     @cached_property
     def flips(self) -> Flips | None:

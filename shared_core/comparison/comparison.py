@@ -39,6 +39,7 @@ from shared_core.generation.templates import ABSTAIN, ANSWER, LAYOUTS, PromptTem
 from shared_core.placement.order_gate import profile_of
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.profile import PositionProfile
+from shared_core.tokens import estimate_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +49,14 @@ class Comparison:
     Attributes
     ----------
     pipelines
-        Where passages come from: names in `PIPELINES`, each also with ``+rerank`` and ``+spans``.
+        Where passages come from: names in `PIPELINES`, each also with optional steps, in the order
+        of `STEPS`; what a step gains is told where the same pipeline is given without it.
         By default ``"given"`` where every question has its own documents, else ``"hybrid"``.
     ks
         Numbers of passages in the prompt, >= 2; by default 10, or all where there are fewer.
+    token_budget
+        Most tokens of the passages of a prompt, >= 1: as many of the k as it holds, those that
+        touch joined; with ``+spans`` neighbours compete with them. None: no limit.
     strategies
         Names in `STRATEGIES`, placements, or custom `Strategy` objects. ``"sequential"`` and
         ``"shuffle"`` always take part, as they are. ``"distraction_aware"`` takes part on request:
@@ -112,6 +117,7 @@ class Comparison:
 
     pipelines: Sequence[str] | None = None
     ks: Sequence[int] | None = None
+    token_budget: int | None = None
     strategies: Sequence[AnyStrategy] = DEFAULTS
     shuffles: int = 3
     graders: Sequence[AnyGrader] = ("em",)
@@ -141,7 +147,8 @@ class Comparison:
         if self.ks is not None:
             object.__setattr__(self, "ks", tuple(check_count(k, "k", 2) for k in self.ks))
         check_counts_of(self, {"fetch_k": 1, "seed": 0, "shuffles": 1, "attempts": 1})
-        check_counts_of(self, {"batch_size": 1, "concurrency": 1}, optional=True)
+        once = {"batch_size": 1, "concurrency": 1, "token_budget": 1}
+        check_counts_of(self, once, optional=True)
         check_distinct("pipelines", (GIVEN,) if self.pipelines is None else self.pipelines)
         check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
         with_baselines(self.strategies)
@@ -193,7 +200,12 @@ class Comparison:
                 f"{generator.name} is none, or there are none; take another of --graders"
             )
         retrieval = Retrieval(
-            data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
+            data=data,
+            embed=self.embed,
+            reranker=self.reranker,
+            fetch_k=self.fetch_k,
+            token_budget=self.token_budget,
+            count_tokens=getattr(generator, "count_tokens", estimate_tokens),
         )
         return ComparisonJob(
             options=self,
@@ -213,6 +225,7 @@ class Comparison:
             ),
             strategies=make_strategies(self.strategies, self, generator),
             gradings=gradings,
+            seconds=retrieval.seconds,
         )
 
     def run(

@@ -94,6 +94,8 @@ class ComparisonJob:
         The passages; and every strategy arranges those of every setting.
     gradings
         How answers are judged; the first grader decides.
+    seconds
+        As of `Retrieval`.
     fresh
         Whether `forget` was called, and `run` has not been since.
     """
@@ -105,6 +107,7 @@ class ComparisonJob:
     settings: tuple[RetrievalSetting, ...]
     strategies: tuple[Strategy, ...]
     gradings: Sequence[Grading]
+    seconds: Mapping[str, float]
     fresh: bool = field(default=False, init=False)
 
     def plan(self) -> ComparisonPlan:

@@ -98,8 +98,13 @@ class RankedCase:
 
     def top(self, k: int) -> RankedCase:
         """Return the same with the best `k` passages, or as many as there are."""
-        scores = None if self.scores is None else self.scores[:k]
-        return replace(self, passages=self.passages[:k], scores=scores)
+        return self.at(range(min(k, len(self.passages))))
+
+    def at(self, ranks: Iterable[int]) -> RankedCase:
+        """Return the same with some of its passages, in that order."""
+        ranks = [*ranks]
+        scores = None if self.scores is None else tuple(self.scores[rank] for rank in ranks)
+        return replace(self, passages=tuple(self.passages[rank] for rank in ranks), scores=scores)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,16 +2,17 @@
 
 The JSON of a result (`ComparisonResult.to_json`) has the fields of `ComparisonResult` and of the
 classes above it, with the same names and nesting: tuples are lists,
-mappings are objects. It holds everything that a report shows, and nothing in it depends on when
-the comparison was run, or how often it was interrupted. Questions, ranks and slots count from 0;
-outcomes, means and differences are in outcome units: 1 is right, 0 is wrong.
+mappings are objects. It holds everything that a report shows, and nothing in it but the seconds of
+optional steps depends on when the comparison was run, or how often it was interrupted. Questions,
+ranks and slots count from 0; outcomes, means and differences are in outcome units: 1 is right, 0 is
+wrong.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, TypeAlias, cast
 
 from shared_core._extras import require
@@ -231,6 +232,28 @@ class SettingResult:
         return tuple(found.count(rank) / known for rank in range(self.k)) if known else ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """What an optional step of a pipeline gains, and what it costs.
+
+    Attributes
+    ----------
+    step, setting
+        Its name, such as ``"+rerank"``, and that of the setting with it.
+    gain
+        Outcome of the ranked order less that of the same setting without the step, over the
+        questions that both answer; its `adjusted` is corrected for the steps of the result alone.
+    seconds
+        Median time of the step alone for a question, on the machine that compared; of several
+        pipelines the longest, as a reranker may know what it has scored.
+    """
+
+    step: str
+    setting: str
+    gain: PairedComparison
+    seconds: float = field(compare=False)
+
+
 FORMAT = 2
 """Format 1 had no outcomes by order, and p-values that took noise for differences."""
 
@@ -268,6 +291,10 @@ class ComparisonResult:
         The prompt.
     profile, embedding
         Names of the position profile and of the embedding model, if there were any.
+    token_budget
+        Most tokens of the passages of a prompt; None: no limit.
+    steps
+        What the optional steps gain, where a setting without them is compared, too.
     version
         Version of posrag.
     """
@@ -289,6 +316,8 @@ class ComparisonResult:
     profile: str | None = None
     embedding: str | None = None
     version: str | None = None
+    token_budget: int | None = None
+    steps: tuple[StepResult, ...] = ()
 
     def to_json(self) -> str:
         """Return all of it as JSON; the same result gives the same text."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from time import perf_counter
 from typing import TypeAlias
 
 import numpy as np
@@ -13,13 +14,15 @@ import numpy.typing as npt
 from shared_core.arrays import Embed
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
 from shared_core.comparison.result import Layout, setting_name
-from shared_core.comparison.spans import SPANNED, as_spans, neighbours_of
+from shared_core.comparison.spans import KEYS, SPANNED, as_spans, neighbours_of
 from shared_core.generation.templates import PromptTemplate
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.sparse.bm25_index import BM25Index
-from shared_core.neighbour_spans import PassageNeighbours
+from shared_core.neighbour_spans import NeighbourSpans, PassageNeighbours
 from shared_core.scoring.fusion import Alpha
+from shared_core.selection import chosen
 from shared_core.sensitivity.questions import check_repeats
+from shared_core.tokens import estimate_tokens
 from shared_core.wording import counted
 
 GIVEN = "given"
@@ -28,9 +31,14 @@ ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": None}
 """Weight of the dense leg by pipeline."""
 
 PIPELINES = (GIVEN, "dense", SPARSE, "hybrid")
-"""Each may be followed by ``+rerank``, ``+spans``, or both in this order."""
+RERANKED, DISTINCT, PER_SOURCE = "+rerank", "+distinct", "+per_source"
 
-RERANKED = "+rerank"
+STEPS = (RERANKED, DISTINCT, PER_SOURCE, SPANNED)
+"""Any may follow the name of a pipeline, in this order: a reranker, near-duplicates out, one
+passage per document, neighbours."""
+
+ALIKE = 0.95
+"""Share of their words from which two passages are near-duplicates."""
 
 DEFAULT_K = 10
 """Default number of passages, where there are as many."""
@@ -57,26 +65,31 @@ class Pipeline:
     name: str
 
     def __post_init__(self) -> None:
-        if self.base not in PIPELINES:
+        if self.base not in PIPELINES or self.name != self.base + "".join(self.steps):
             raise ValueError(
-                f"no pipeline {self.name!r}; there are {', '.join(PIPELINES)}, each also with "
-                f"{RERANKED}, {SPANNED} or {RERANKED}{SPANNED}"
+                f"no pipeline {self.name!r}; there are {', '.join(PIPELINES)}, each also with some "
+                f"of {', '.join(STEPS)}, in this order"
             )
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What is done with the passages found."""
+        return tuple(step for step in STEPS if step[1:] in self.name.split("+")[1:])
 
     @property
     def spanned(self) -> bool:
         """Whether passages are expanded by their neighbours."""
-        return self.name.endswith(SPANNED)
+        return SPANNED in self.steps
 
     @property
     def reranked(self) -> bool:
         """Whether a reranker orders the passages found."""
-        return self.name.removesuffix(SPANNED).endswith(RERANKED)
+        return RERANKED in self.steps
 
     @property
     def base(self) -> str:
         """Where passages come from."""
-        return self.name.removesuffix(SPANNED).removesuffix(RERANKED)
+        return self.name.partition("+")[0]
 
     @property
     def embedded(self) -> bool:
@@ -120,13 +133,21 @@ class Retrieval:
     reranker
         For the pipelines with ``+rerank``.
     fetch_k
-        Depth of each leg's search before fusion, and of the ranking that is reranked.
+        Depth of each leg's search before fusion, and of the ranking that steps are taken on.
+    token_budget, count_tokens
+        Most tokens of the passages of a prompt; None: no limit. And how they are counted.
+    seconds
+        Step -> median time it took for a question; of several pipelines the longest, as a reranker
+        may know what it has scored. `settings` fills it.
     """
 
     data: ComparisonData
     embed: Embed | None
     reranker: Reranker | None
     fetch_k: int
+    token_budget: int | None = None
+    count_tokens: Callable[[str], int] = estimate_tokens
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def settings(
         self, pipelines: Sequence[str] | None, ks: Sequence[int] | None
@@ -161,7 +182,7 @@ class Retrieval:
             RetrievalSetting(
                 pipeline=name,
                 k=k,
-                cases=tuple(self._expanded(Pipeline(name), each.top(k)) for each in rankings),
+                cases=tuple(self._expanded(Pipeline(name), [each.top(k) for each in rankings])),
             )
             for name, rankings in ranked.items()
             for k in _reached(ranked, ks)
@@ -176,17 +197,56 @@ class Retrieval:
             If the pipeline needs what is not given, or the reranker does not return one number
             per text.
         """
-        if not pipeline.reranked:
-            return self._found(pipeline, k)
-        if self.reranker is None:
-            raise ValueError(
-                f"pipeline {pipeline.name!r} needs a reranker; give one (reranker=, or --reranker)"
-            )
-        pools = self._found(pipeline, max(k, self.fetch_k))
-        return [_reranked(self.reranker, pool).top(k) for pool in pools]
+        steps = [step for step in pipeline.steps if step != SPANNED]
+        found = self._found(pipeline, max(k, self.fetch_k) if steps else k)
+        for step in steps:
+            found = self._timed(step, partial(self._taken, step), found)
+        return [case.top(k) for case in found]
 
-    def _expanded(self, pipeline: Pipeline, ranking: RankedCase) -> RankedCase:
-        return as_spans(ranking, self._neighbours) if pipeline.spanned else ranking
+    def _taken(self, step: str, case: RankedCase) -> RankedCase:
+        if step == RERANKED:
+            return self._reranked(case)
+        distinct, per_source = (ALIKE, None) if step == DISTINCT else (None, 1)
+        return case.at(chosen(case.passages, len(case.passages), distinct, per_source, None, KEYS))
+
+    def _reranked(self, pool: RankedCase) -> RankedCase:
+        if self.reranker is None:
+            raise ValueError(f"{RERANKED} needs a reranker; give one (reranker=, or --reranker)")
+        scores = np.asarray(self.reranker(pool.question, pool.documents), np.float64)
+        there = len(pool.passages)
+        if scores.shape != (there,) or not np.isfinite(scores).all():
+            raise ValueError(
+                f"the reranker must return one finite number for each of {there} texts, "
+                f"got shape {scores.shape}"
+            )
+        order = np.argsort(-scores, kind="stable")
+        return replace(pool.at(order), scores=tuple(scores[order].tolist()))
+
+    def _expanded(self, pipeline: Pipeline, rankings: list[RankedCase]) -> list[RankedCase]:
+        spans = NeighbourSpans(
+            window=2 if self.token_budget is None else "auto",
+            token_budget=self.token_budget,
+            count_tokens=self.count_tokens,
+        )
+        if pipeline.spanned:
+            neighbours = self._neighbours
+            return self._timed(SPANNED, lambda case: as_spans(case, neighbours, spans), rankings)
+        if self.token_budget is None:
+            return rankings
+        # Hits alone, in their order; those that touch are joined.
+        hits = replace(spans, window=0, weights=(1, 0, 0, 0))
+        return [as_spans(case, None, hits) for case in rankings]
+
+    def _timed(
+        self, step: str, take: Callable[[RankedCase], RankedCase], cases: Sequence[RankedCase]
+    ) -> list[RankedCase]:
+        """Take a step for each question, and note how long it takes."""
+        taken, times = [], [perf_counter()]
+        for case in cases:
+            taken.append(take(case))
+            times.append(perf_counter())
+        self.seconds[step] = max(self.seconds.get(step, 0.0), float(np.median(np.diff(times))))
+        return taken
 
     def _found(self, pipeline: Pipeline, k: int) -> list[RankedCase]:
         if pipeline.base == GIVEN:
@@ -244,19 +304,6 @@ class Retrieval:
                 f"{SPARSE!r} does not"
             )
         return np.asarray(self.embed(texts), np.float32)
-
-
-def _reranked(reranker: Reranker, pool: RankedCase) -> RankedCase:
-    scores = np.asarray(reranker(pool.question, pool.documents), np.float64)
-    there = len(pool.passages)
-    if scores.shape != (there,) or not np.isfinite(scores).all():
-        raise ValueError(
-            f"the reranker must return one finite number for each of {there} texts, "
-            f"got shape {scores.shape}"
-        )
-    order = np.argsort(-scores, kind="stable")
-    passages = tuple(pool.passages[at] for at in order)
-    return replace(pool, passages=passages, scores=tuple(scores[order].tolist()))
 
 
 def _check_retrievable(pipeline: str, questions: Sequence[Question]) -> None:

@@ -19,7 +19,8 @@ from shared_core.types import Passage
 SPANNED = "+spans"
 """Ends the name of such a pipeline; and the key under which a span's metadata name its passages."""
 
-_KEYS = ChunkKeys(document="document", number="number", source="document")
+KEYS = ChunkKeys(document="document", number="number", source="document")
+"""Where a passage of a comparison says what it is a part of."""
 
 
 def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
@@ -32,7 +33,7 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     """
     places: dict[tuple[str, int], Passage] = {}
     for passage in passages:
-        place = _KEYS.numbered(passage, otherwise=False)
+        place = KEYS.numbered(passage, otherwise=False)
         if place is None:
             raise ValueError(
                 f"{SPANNED} needs document and number of every passage, its place in its document; "
@@ -43,18 +44,20 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
                 f"{SPANNED} needs a different place for every passage; {other.id!r} and "
                 f"{passage.id!r} are both number {place[1]} of document {place[0]!r}"
             )
-    return PassageNeighbours.of(passages, _KEYS)
+    return PassageNeighbours.of(passages, KEYS)
 
 
-def as_spans(case: RankedCase, neighbours: PassageNeighbours) -> RankedCase:
+def as_spans(
+    case: RankedCase, neighbours: PassageNeighbours | None, method: NeighbourSpans
+) -> RankedCase:
     """Return a case whose passages are spans with their neighbours, the best span first.
 
     A span has the ids of its passages, joined by ``+``, and names them in its metadata. Its score
-    is the one that spans are ranked by.
+    is the one that spans are ranked by. Without `neighbours` passages of the case alone are joined.
     """
-    scores = range(len(case.passages), 0, -1)
-    method = NeighbourSpans(token_budget=None)
-    spans = expand_passages(case.passages, scores, method, _KEYS, neighbours)[0].spans
+    ranks = range(len(case.passages), 0, -1)
+    scores = ranks if method.token_budget is None else case.relevance
+    spans = expand_passages(case.passages, scores, method, KEYS, neighbours)[0].spans
     return replace(
         case,
         passages=tuple(map(_passage, spans)),
@@ -75,4 +78,4 @@ def _passage(span: Span) -> Passage:
 
 def places_of(passages: Sequence[Passage]) -> list[Place]:
     """Return document and number of each passage; one without them is its own document."""
-    return [_KEYS.chunk(passage).place for passage in passages]
+    return [KEYS.chunk(passage).place for passage in passages]

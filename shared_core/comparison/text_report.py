@@ -54,6 +54,9 @@ def _blocks(result: ComparisonResult) -> Iterator[str]:
             yield failed[0]
             yield "\n".join(failed[1:])
         yield from empty_answer_lines(setting)
+    if result.steps:
+        yield "## What optional steps gain"
+        yield "\n".join(f"- {escaped(line)}" for line in step_lines(result))
     yield "## How it was measured"
     yield "\n".join(map(escaped, method_lines(result)))
 
@@ -142,6 +145,26 @@ def flip_lines(setting: SettingResult) -> Iterator[str]:
         yield f"{capitalised(flip_text(setting.flips))}."
 
 
+def step_lines(result: ComparisonResult) -> Iterator[str]:
+    """Say what each optional step gains, and for how much time."""
+    verbs = {"better": "gains", "worse": "loses", "open": "is not shown to gain"}
+    for each in result.steps:
+        gained, low, high = (100 * value for value in (each.gain.difference, *each.gain.interval))
+        yield (
+            f"{each.step} {verbs[each.gain.shown(1 - result.confidence)]} ({each.setting}): "
+            f"{gained:+.1f} [{low:+.1f}, {high:+.1f}] points of {result.graders[0]}, "
+            f"p={each.gain.adjusted:.2g}, for {each.seconds:.2g} s a question (median): "
+            f"{gained / each.seconds:+.2g} points a second."
+        )
+
+
+def budget_text(result: ComparisonResult) -> str:
+    """Say how many tokens of passages a prompt has, if that is limited."""
+    if result.token_budget is None:
+        return ""
+    return f"Of the k passages a prompt has as many as {result.token_budget:,} tokens hold. "
+
+
 def failure_lines(
     failures: Sequence[Failure], ids: Sequence[str], where: str = "all strategies"
 ) -> Iterator[str]:
@@ -200,6 +223,7 @@ def method_lines(result: ComparisonResult) -> Iterator[str]:
         f"{questions_asked(result)}; graded by {result.graders[0]}, which decides"
         + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
         + meanings(result.graders)
+        + budget_text(result)
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
         f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each on "
         f"its own: {BY_P_VALUE}. p-values are those of the within-question permutation test of "

@@ -23,6 +23,11 @@ def picky(prompts: Sequence[str]) -> list[str]:
     return last(prompts)
 
 
+def shortest_last(question: str, texts: Sequence[str]) -> list[float]:
+    """Rank texts by their lengths."""
+    return [float(len(text)) for text in texts]
+
+
 class Scoring:
     """Answers like `last`; a code that ends in x1 is what it is distracted by."""
 

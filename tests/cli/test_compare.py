@@ -149,6 +149,16 @@ def test_a_reranker_scores_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert scored == [("q", "a"), ("q", "bbb"), ("q", "cc")]
 
 
+def test_a_reranker_may_be_a_function_of_ones_own(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named as a model is; the report says what it gains for its time."""
+    options = ["--pipelines", "given,given+rerank", "--reranker", f"{MODULE}:shortest_last"]
+    assert compare(questions, tmp_path / "report", *options) == 0
+    assert "+rerank is not shown to gain (given+rerank, k=4)" in said(capsys)[0]
+    assert "What optional steps gain" in (tmp_path / "report" / "comparison.html").read_text()
+
+
 def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
     questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,6 +195,8 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--strategies", "max_relevance"], "position profile (profile=, or --profile)"),
         (["--strategies", "two_round"], "reads the attention of a local model"),
         (["--reranker", "m", "--pipelines", "sparse"], "use --pipelines given+rerank, hybrid+"),
+        (["--reranker", "no.such:one", "--pipelines", "given+rerank"], "is not a reranker ("),
+        (["--pipelines", "given+spans+rerank"], "some of +rerank, +distinct, +per_source, +spans"),
         (["--graders", "bleu"], "no grader 'bleu'; there are em, subspan, exact, kw, f1 (and, in"),
         (["--profile", "nobody"], "nobody"),
         (["--curve", "nobody"], "nobody"),

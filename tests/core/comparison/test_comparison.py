@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -394,6 +395,76 @@ def test_a_reranker_orders_what_was_found() -> None:
     bad = Comparison(ks=(2,), pipelines=("given+rerank",), reranker=lambda *_: [1.0])
     with pytest.raises(ValueError, match="one finite number for each of 4 texts"):
         bad.job(last, codes(6))
+
+
+def test_an_optional_step_gains_over_the_same_pipeline_without_it() -> None:
+    """A reranker that puts the gold passage in is told its gain and the time of its median call."""
+
+    def late(question: str, texts: Sequence[str]) -> list[float]:
+        sleep(0.02)
+        return [float(text.endswith("x3")) for text in texts]
+
+    pipelines = ("given", "given+rerank", "given+rerank+distinct")
+    comparison = Comparison(ks=(2,), pipelines=pipelines, reranker=late)
+    result = comparison.run(smallest, codes(12, gold=3))
+    reranked, distinct = result.steps
+    assert (reranked.step, reranked.setting) == ("+rerank", "given+rerank, k=2")
+    assert (distinct.step, distinct.setting) == ("+distinct", "given+rerank+distinct, k=2")
+    # After the reranker x3 is shown with x0, which is smaller: nothing is gained in ranked order.
+    assert (reranked.gain.difference, distinct.gain.difference) == (0, 0)
+    assert reranked.seconds >= 0.02 > distinct.seconds > 0
+    gained = comparison.run(first, codes(12, gold=3))
+    assert gained.steps[0].gain.difference == 1
+    text = to_markdown(gained)
+    assert "- +rerank gains (given+rerank, k=2): +100.0 [" in text
+    assert "- +distinct is not shown to gain (given+rerank+distinct, k=2): +0.0" in text
+    assert ComparisonResult.from_json(gained.to_json()) == gained
+    assert not Comparison(ks=(2,)).run(first, codes(12)).steps
+
+
+def test_steps_leave_out_near_duplicates_and_second_passages_of_a_document() -> None:
+    """And the next best take their places."""
+    data = codes(3)
+    same = tuple(
+        replace(
+            each,
+            text=each.text.replace("x1", "x0"),
+            metadata={"document": each.id.replace("-3", "-2")},
+        )
+        for each in data.passages
+    )
+    comparison = Comparison(ks=(2,), pipelines=("given+distinct", "given+per_source", "given"))
+    found = comparison.job(last, replace(data, passages=same)).settings
+    ids = [[passage.id for passage in setting.cases[0].passages] for setting in found]
+    assert ids == [["0-0", "0-2"], ["0-0", "0-1"], ["0-0", "0-1"]]
+    comparison = replace(comparison, pipelines=("given+distinct+per_source",), ks=None)
+    (setting,) = comparison.job(last, replace(data, passages=same)).settings
+    assert [passage.id for passage in setting.cases[0].passages] == ["0-0", "0-2"]
+
+
+def test_hits_and_spans_fill_one_budget() -> None:
+    """Of three hits two fit; with neighbours the best one takes that after it instead."""
+    data = codes(3, k=9)
+    rest = tuple(replace(each, ranking=each.ranking[::3]) for each in data.questions)
+    placed = tuple(
+        replace(each, metadata={"document": each.id.split("-")[0], "number": int(each.id[-1])})
+        for each in data.passages
+    )
+    data = replace(data, questions=rest, passages=placed)
+    tokens = estimate_tokens(placed[0].text)
+    comparison = Comparison(
+        ks=(3,), pipelines=("given", "given+spans"), token_budget=2 * tokens + 1
+    )
+    hits, spans = comparison.job(last, data).settings
+    assert [passage.id for passage in hits.cases[0].passages] == ["0-0", "0-3"]
+    assert [passage.id for passage in spans.cases[0].passages] == ["0-0+0-1"]
+    for setting in (hits, spans):
+        for case in setting.cases:
+            assert sum(map(estimate_tokens, case.documents)) <= 2 * tokens + 1
+    said = to_markdown(comparison.run(last, data))
+    assert f"as many as {2 * tokens + 1} tokens hold" in said
+    with pytest.raises(ValueError, match="token_budget=1 is smaller than the best chunk"):
+        replace(comparison, token_budget=1).job(last, data)
 
 
 def test_passages_are_read_in_the_order_of_their_documents() -> None:
