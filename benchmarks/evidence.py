@@ -45,7 +45,7 @@ DISTRACTORS = 19
 """Passages beside the gold one: enough for the longest prompt."""
 CHUNK = 200
 """Characters of a chunk, where passages are cut."""
-RANKED = 20
+RANKED = 10
 """Passages that the model ranks in one prompt."""
 FILES = (
     "profile ",
@@ -121,17 +121,17 @@ PARTS = {
         "The passages cut into chunks of 200 characters, and 500 tokens of them in a prompt: the "
         "best of 50 hits, or fewer with the chunks next to them.",
         (
-            "compare --data ANSWERED --documents CHUNKS --model MODEL --n 60 -k 50 --budget 500 "
-            "--graders logprob --pipelines dense,dense+spans,hybrid,hybrid+spans --shuffles 1 "
+            "compare --data ANSWERED --documents CHUNKS --model MODEL --n 50 -k 50 --budget 500 "
+            "--graders logprob --pipelines hybrid,hybrid+spans --shuffles 1 "
             "--strategies sequential,shuffle --output OUT/spans",
         ),
     ),
     "steps": Part(
         "What do optional steps gain for their time?",
-        "A reranker (RankGPT by the model itself, on the first 20 of 50 passages), near-duplicates "
+        "A reranker (RankGPT by the model itself, on the first 10 of 50 passages), near-duplicates "
         "out, and one passage per article. The times are those of one run.",
         (
-            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 30 -k 10 --graders "
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 25 -k 5 --graders "
             "logprob --pipelines hybrid,hybrid+rerank,hybrid+distinct,hybrid+per_source "
             "--reranker benchmarks.evidence:rankgpt --shuffles 1 --strategies sequential,shuffle "
             "--output OUT/steps",

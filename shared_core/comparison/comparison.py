@@ -39,7 +39,6 @@ from shared_core.generation.templates import ABSTAIN, ANSWER, LAYOUTS, PromptTem
 from shared_core.placement.order_gate import profile_of
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.tokens import estimate_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +54,9 @@ class Comparison:
     ks
         Numbers of passages in the prompt, >= 2; by default 10, or all where there are fewer.
     token_budget
-        Most tokens of the passages of a prompt, >= 1: as many of the k as it holds, those that
-        touch joined; with ``+spans`` neighbours compete with them. None: no limit.
+        Most tokens of the passages of a prompt, >= 1, by `estimate_tokens`: as many of the k as it
+        holds, those that touch joined; with ``+spans`` neighbours compete with them. None: no
+        limit.
     strategies
         Names in `STRATEGIES`, placements, or custom `Strategy` objects. ``"sequential"`` and
         ``"shuffle"`` always take part, as they are. ``"distraction_aware"`` takes part on request:
@@ -205,7 +205,6 @@ class Comparison:
             reranker=self.reranker,
             fetch_k=self.fetch_k,
             token_budget=self.token_budget,
-            count_tokens=getattr(generator, "count_tokens", estimate_tokens),
         )
         return ComparisonJob(
             options=self,

@@ -292,7 +292,7 @@ class ComparisonResult:
     profile, embedding
         Names of the position profile and of the embedding model, if there were any.
     token_budget
-        Most tokens of the passages of a prompt; None: no limit.
+        Most tokens of the passages of a prompt, estimated; None: no limit.
     steps
         What the optional steps gain, where a setting without them is compared, too.
     version

@@ -22,7 +22,6 @@ from shared_core.neighbour_spans import NeighbourSpans, PassageNeighbours
 from shared_core.scoring.fusion import Alpha
 from shared_core.selection import chosen
 from shared_core.sensitivity.questions import check_repeats
-from shared_core.tokens import estimate_tokens
 from shared_core.wording import counted
 
 GIVEN = "given"
@@ -134,8 +133,8 @@ class Retrieval:
         For the pipelines with ``+rerank``.
     fetch_k
         Depth of each leg's search before fusion, and of the ranking that steps are taken on.
-    token_budget, count_tokens
-        Most tokens of the passages of a prompt; None: no limit. And how they are counted.
+    token_budget
+        Most tokens of the passages of a prompt (`estimate_tokens`); None: no limit.
     seconds
         Step -> median time it took for a question; of several pipelines the longest, as a reranker
         may know what it has scored. `settings` fills it.
@@ -146,7 +145,6 @@ class Retrieval:
     reranker: Reranker | None
     fetch_k: int
     token_budget: int | None = None
-    count_tokens: Callable[[str], int] = estimate_tokens
     seconds: dict[str, float] = field(default_factory=dict)
 
     def settings(
@@ -223,11 +221,9 @@ class Retrieval:
         return replace(pool.at(order), scores=tuple(scores[order].tolist()))
 
     def _expanded(self, pipeline: Pipeline, rankings: list[RankedCase]) -> list[RankedCase]:
-        spans = NeighbourSpans(
-            window=2 if self.token_budget is None else "auto",
-            token_budget=self.token_budget,
-            count_tokens=self.count_tokens,
-        )
+        spans = NeighbourSpans(token_budget=None)
+        if self.token_budget is not None:
+            spans = NeighbourSpans(window="auto", token_budget=self.token_budget)
         if pipeline.spanned:
             neighbours = self._neighbours
             return self._timed(SPANNED, lambda case: as_spans(case, neighbours, spans), rankings)

@@ -162,7 +162,7 @@ def budget_text(result: ComparisonResult) -> str:
     """Say how many tokens of passages a prompt has, if that is limited."""
     if result.token_budget is None:
         return ""
-    return f"Of the k passages a prompt has as many as {result.token_budget:,} tokens hold. "
+    return f"Of the k passages a prompt has as many as about {result.token_budget:,} tokens hold. "
 
 
 def failure_lines(
