@@ -76,7 +76,7 @@ def transforms(splits: list[Split], embed: Embed, model: Model | None) -> None:
     print("The rule stands in for a model, the oracle is a bound; neither measures a model")
     for each in splits:
         print(f"\n{each.collection.name}")
-        print(f"  {'always retrieve':27}recall / specificity 1.00/0.00 -> 0.500")
+        print("  always retrieve: recall / specificity 1.00 / 0.00 -> 0.500")
         phrases = np.arange(len(each.rows)), key_phrases(each.texts)
         _show("none", _through(each, None, embed, phrases))
         _show("rewriting (key words only)", _through(each, _by_rule(each), embed, phrases))
@@ -88,7 +88,7 @@ def transforms(splits: list[Split], embed: Embed, model: Model | None) -> None:
 
 def _show(name: str, found: Found, plain: Found | None = None) -> None:
     gate, positives, negatives = found
-    print(f"  {name:27}edge {gate.levels.edge:.3f}")
+    print(f"  {name}: edge {gate.levels.edge:.3f}")
     for side, refused in negatives.items():
         yes, no = positives >= gate.levels.edge, refused < gate.levels.edge
         best = balanced(positives, refused, best_edge(positives, refused))

@@ -55,8 +55,7 @@ class Comparison:
         Numbers of passages in the prompt, >= 2; by default 10, or all where there are fewer.
     token_budget
         Most tokens of the passages of a prompt, >= 1, by `estimate_tokens`: as many of the k as it
-        holds, those that touch joined; with ``+spans`` neighbours compete with them. None: no
-        limit.
+        holds, or with ``+spans`` fewer with their neighbours. None: no limit.
     strategies
         Names in `STRATEGIES`, placements, or custom `Strategy` objects. ``"sequential"`` and
         ``"shuffle"`` always take part, as they are. ``"distraction_aware"`` takes part on request:

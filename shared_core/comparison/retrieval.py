@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shared_core.arrays import Embed
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
 from shared_core.comparison.result import Layout, setting_name
-from shared_core.comparison.spans import KEYS, SPANNED, as_spans, neighbours_of
+from shared_core.comparison.spans import KEYS, SPANNED, as_spans, fitting, neighbours_of
 from shared_core.generation.templates import PromptTemplate
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.sparse.bm25_index import BM25Index
@@ -221,17 +221,15 @@ class Retrieval:
         return replace(pool.at(order), scores=tuple(scores[order].tolist()))
 
     def _expanded(self, pipeline: Pipeline, rankings: list[RankedCase]) -> list[RankedCase]:
-        spans = NeighbourSpans(token_budget=None)
-        if self.token_budget is not None:
-            spans = NeighbourSpans(window="auto", token_budget=self.token_budget)
         if pipeline.spanned:
+            spans = NeighbourSpans(token_budget=None)
+            if self.token_budget is not None:
+                spans = NeighbourSpans(window="auto", token_budget=self.token_budget)
             neighbours = self._neighbours
             return self._timed(SPANNED, lambda case: as_spans(case, neighbours, spans), rankings)
         if self.token_budget is None:
             return rankings
-        # Hits alone, in their order; those that touch are joined.
-        hits = replace(spans, window=0, weights=(1, 0, 0, 0))
-        return [as_spans(case, None, hits) for case in rankings]
+        return [fitting(case, self.token_budget) for case in rankings]
 
     def _timed(
         self, step: str, take: Callable[[RankedCase], RankedCase], cases: Sequence[RankedCase]

@@ -13,7 +13,9 @@ from shared_core.neighbour_spans import (
     Span,
     expand_passages,
 )
+from shared_core.neighbour_spans.budget import admit_chunks
 from shared_core.placement import Place
+from shared_core.tokens import estimate_tokens
 from shared_core.types import Passage
 
 SPANNED = "+spans"
@@ -47,13 +49,11 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     return PassageNeighbours.of(passages, KEYS)
 
 
-def as_spans(
-    case: RankedCase, neighbours: PassageNeighbours | None, method: NeighbourSpans
-) -> RankedCase:
+def as_spans(case: RankedCase, neighbours: PassageNeighbours, method: NeighbourSpans) -> RankedCase:
     """Return a case whose passages are spans with their neighbours, the best span first.
 
     A span has the ids of its passages, joined by ``+``, and names them in its metadata. Its score
-    is the one that spans are ranked by. Without `neighbours` passages of the case alone are joined.
+    is the one that spans are ranked by.
     """
     ranks = range(len(case.passages), 0, -1)
     scores = ranks if method.token_budget is None else case.relevance
@@ -63,6 +63,13 @@ def as_spans(
         passages=tuple(map(_passage, spans)),
         scores=tuple(span.score.total for span in spans),
     )
+
+
+def fitting(case: RankedCase, token_budget: int) -> RankedCase:
+    """Return a case with the passages that fit into a budget, best first."""
+    chunks = [*map(KEYS.chunk, case.passages)]
+    kept, _ = admit_chunks(chunks, {}, lambda piece: estimate_tokens(piece[0].text), token_budget)
+    return case.at(rank for rank, chunk in enumerate(chunks) if chunk.id in kept)
 
 
 def members(passage: Passage) -> Sequence[str]:

@@ -154,8 +154,11 @@ def test_a_reranker_may_be_a_function_of_ones_own(
 ) -> None:
     """Named as a model is; the report says what it gains for its time."""
     options = ["--pipelines", "given,given+rerank", "--reranker", f"{MODULE}:shortest_last"]
+    options += ["--budget", "30"]
     assert compare(questions, tmp_path / "report", *options) == 0
-    assert "+rerank is not shown to gain (given+rerank, k=4)" in said(capsys)[0]
+    out = said(capsys)[0]
+    assert "+rerank is not shown to gain (given+rerank, k=4)" in out
+    assert "Of the k passages a prompt has as many as about 30 tokens hold" in out
     assert "What optional steps gain" in (tmp_path / "report" / "comparison.html").read_text()
 
 
@@ -197,6 +200,7 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--reranker", "m", "--pipelines", "sparse"], "use --pipelines given+rerank, hybrid+"),
         (["--reranker", "no.such:one", "--pipelines", "given+rerank"], "is not a reranker ("),
         (["--pipelines", "given+spans+rerank"], "some of +rerank, +distinct, +per_source, +spans"),
+        (["--budget", "0"], "token_budget must be an integer >= 1, got 0"),
         (["--graders", "bleu"], "no grader 'bleu'; there are em, subspan, exact, kw, f1 (and, in"),
         (["--profile", "nobody"], "nobody"),
         (["--curve", "nobody"], "nobody"),
