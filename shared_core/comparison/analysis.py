@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from shared_core.comparison.questions import Question
 from shared_core.comparison.result import (
     SEQUENTIAL,
@@ -99,20 +101,19 @@ def analyse(
 
 def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult]:
     """Compare the ranked order of each setting with that of the settings that lack one step."""
-    ranked = {part.retrieved.name: part.ranked for part in parts}
+    ranked = {
+        part.retrieved.name: dict(zip(part.answers, part.outcomes[SEQUENTIAL], strict=True))
+        for part in parts
+    }
     pairs = {
-        (step, name): [(each[at], ranked[without][at]) for at in each if at in ranked[without]]
+        (step, name): np.array([each[at] + ranked[less][at] for at in each if at in ranked[less]])
         for name, each in ranked.items()
         for step in STEPS
-        if step in name and (without := name.replace(step, "")) in ranked
+        if step in name and (less := name.replace(step, "")) in ranked
     }
     testing = job.options.testing
     compared = compare_paired(
-        {
-            at: ([a for a, _ in each], [b for _, b in each])
-            for at, each in pairs.items()
-            if len(each) > 1
-        },
+        {at: (found[:, 0], found[:, 1]) for at, found in pairs.items() if len(found) > 1},
         confidence=testing.confidence,
         power=testing.power,
         seed=testing.seed,
@@ -193,13 +194,6 @@ class _Setting:
     def outcomes(self) -> dict[str, ByOrder]:
         """Strategy -> outcomes by the grader that decides."""
         return {name: next(iter(by_grader.values())) for name, by_grader in self.graded.items()}
-
-    @property
-    def ranked(self) -> dict[int, float]:
-        """Question -> outcome of the ranked order."""
-        return {
-            at: each for at, (each,) in zip(self.answers, self.outcomes[SEQUENTIAL], strict=True)
-        }
 
     @cached_property
     def flips(self) -> Flips | None:
