@@ -121,7 +121,7 @@ PARTS = {
         "The passages cut into chunks of 200 characters, and 500 tokens of them in a prompt: the "
         "best of 50 hits, or fewer with the chunks next to them.",
         (
-            "compare --data ANSWERED --documents CHUNKS --model MODEL --n 50 -k 50 --budget 500 "
+            "compare --data ANSWERED --documents CHUNKS --model MODEL --n 30 -k 50 --budget 500 "
             "--graders logprob --pipelines hybrid,hybrid+spans --shuffles 1 "
             "--strategies sequential,shuffle --output OUT/spans",
         ),
@@ -131,7 +131,7 @@ PARTS = {
         "A reranker (RankGPT by the model itself, on the first 10 of 50 passages), near-duplicates "
         "out, and one passage per article. The times are those of one run.",
         (
-            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 25 -k 5 --graders "
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 12 -k 5 --graders "
             "logprob --pipelines hybrid,hybrid+rerank,hybrid+distinct,hybrid+per_source "
             "--reranker benchmarks.evidence:rankgpt --shuffles 1 --strategies sequential,shuffle "
             "--output OUT/steps",
