@@ -148,7 +148,7 @@ PARTS = {
     ),
     "caus": Part(
         "Table I of CAUS",
-        "13 of the 52 questions about the API of the installed PyTorch; all of them would take hours.",
+        "13 of 52 questions about the API of the installed PyTorch; all would take hours.",
         ("reproduce caus --model MODEL --n 13 --max-new-tokens 32 --output OUT/caus.json",),
     ),
 }
