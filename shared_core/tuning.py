@@ -32,7 +32,7 @@ WEIGHTS = np.round(np.linspace(0, 1, 21), 2)
 DEPTH = 10
 """Ranks that are judged, as by nDCG@10."""
 
-HOLD = 40
+HOLD = 80
 """Questions that speak for the present weight."""
 
 PRIOR = 20
@@ -50,7 +50,7 @@ def tune(
 ) -> CAUS:
     """Choose the weight of the dense leg and the hit rates by labelled questions.
 
-    The weight is that of the highest nDCG@10, averaged with the present one as if 40 more questions
+    The weight is that of the highest nDCG@10, averaged with the present one as if 80 more questions
     had chosen that. What it gains is measured on questions that did not choose it, in five folds.
     The hit rates, for the order gate, say at which rank the first relevant passage of a question
     stands, averaged with the default's.

@@ -46,7 +46,7 @@ def test_a_file_and_a_collection_are_tuned_alike(
 ) -> None:
     assert tuned(tmp_path, LABELLED, *documents) == 0
     told, _ = said(capsys)
-    assert f"alpha 0.85 -> 0.55 by {len(LABELLED)} questions" in told
+    assert f"alpha 0.85 -> 0.65 by {len(LABELLED)} questions" in told
     assert "hit_rates=[" in told
     with connect(postgres, "tuned") as engine:
         engine.add(PASSAGES, model.embed([passage.text for passage in PASSAGES]))
