@@ -154,7 +154,7 @@ def step_lines(result: ComparisonResult) -> Iterator[str]:
             f"{each.step} {verbs[each.gain.shown(1 - result.confidence)]} ({each.setting}): "
             f"{gained:+.1f} [{low:+.1f}, {high:+.1f}] points of {result.graders[0]}, "
             f"p={each.gain.adjusted:.2g}, for {each.seconds:.2g} s a question (median): "
-            f"{gained / each.seconds:+.2g} points a second."
+            f"{gained / each.seconds:+,.2f} points a second."
         )
 
 
