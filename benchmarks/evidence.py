@@ -131,7 +131,7 @@ PARTS = {
         "A reranker (RankGPT by the model itself, on the first 10 of 50 passages), near-duplicates "
         "out, and one passage per article. The times are those of one run.",
         (
-            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 12 -k 5 --graders "
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
             "logprob --pipelines hybrid,hybrid+rerank,hybrid+distinct,hybrid+per_source "
             "--reranker benchmarks.evidence:rankgpt --shuffles 1 --strategies sequential,shuffle "
             "--output OUT/steps",
