@@ -146,8 +146,7 @@ class Comparison:
         if self.ks is not None:
             object.__setattr__(self, "ks", tuple(check_count(k, "k", 2) for k in self.ks))
         check_counts_of(self, {"fetch_k": 1, "seed": 0, "shuffles": 1, "attempts": 1})
-        once = {"batch_size": 1, "concurrency": 1, "token_budget": 1}
-        check_counts_of(self, once, optional=True)
+        check_counts_of(self, {"batch_size": 1, "concurrency": 1, "token_budget": 1}, optional=True)
         check_distinct("pipelines", (GIVEN,) if self.pipelines is None else self.pipelines)
         check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
         with_baselines(self.strategies)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from shared_core.comparison import (
     ComparisonResult,
     Judge,
     RankedCase,
+    retrieval,
     to_html,
     to_markdown,
 )
@@ -397,13 +397,23 @@ def test_a_reranker_orders_what_was_found() -> None:
         bad.job(last, codes(6))
 
 
-def test_an_optional_step_gains_over_the_same_pipeline_without_it() -> None:
+def test_an_optional_step_gains_over_the_same_pipeline_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A reranker that puts the gold passage in is told its gain and the time of its median call."""
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 0.001
+        return now
 
     def late(question: str, texts: Sequence[str]) -> list[float]:
-        sleep(0.02)
+        nonlocal now
+        now += 0.02
         return [float(text.endswith("x3")) for text in texts]
 
+    monkeypatch.setattr(retrieval, "perf_counter", clock)
     pipelines = ("given", "given+rerank", "given+rerank+distinct")
     comparison = Comparison(ks=(2,), pipelines=pipelines, reranker=late)
     result = comparison.run(smallest, codes(12, gold=3))
