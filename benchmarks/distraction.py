@@ -33,12 +33,7 @@ import numpy.typing as npt
 
 from instruments.planted import PlantedRanking, planted_rankings
 from shared_core import PositionProfile
-from shared_core.evaluation import (
-    GRADERS,
-    distraction_measures,
-    distractor_kind,
-    paired_difference_interval,
-)
+from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import (
     MaxRelevance,
@@ -48,7 +43,13 @@ from shared_core.placement import (
     UShape,
     distraction_placement,
 )
-from shared_core.sensitivity import ANSWER, Probe, distracting_effect
+from shared_core.sensitivity import (
+    ANSWER,
+    Probe,
+    distracting_effect,
+    distraction_measures,
+    distractor_kind,
+)
 
 READERS = Path(__file__).parents[1] / "instruments"
 K = 10

@@ -29,8 +29,7 @@ from benchmarks.gating_policies import policies, separations, transfer
 from benchmarks.gating_speed import growth
 from benchmarks.gating_transforms import Model, transforms
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_model
 from shared_core.cli.models import HELP, open_model
 from shared_core.errors import PosragError
 from shared_core.gating import EVERYDAY_QUESTIONS

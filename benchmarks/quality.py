@@ -25,8 +25,7 @@ from benchmarks.labelled import Collection, read
 from shared_core import CAUS, HybridIndex
 from shared_core.arrays import Scores
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_model
 from shared_core.evaluation import (
     bootstrap_interval,
     paired_difference_interval,

@@ -8,8 +8,7 @@ from typing import Literal
 
 from instruments.corpus import Key, Style, ask, keys, write
 from instruments.words import VALUES
-from shared_core.evaluation import JudgedRanking
-from shared_core.sensitivity import ProbeQuestion
+from shared_core.sensitivity import JudgedRanking, ProbeQuestion
 
 Kind = Literal["gold", "hard", "weak"]
 

@@ -12,14 +12,12 @@ from shared_core._extras import require as _require
 _require("langchain_core", extra="langchain")
 
 import shared_core
-from langchain_posrag.attention import AttentionPlacement
-from langchain_posrag.compressors import HybridScoreCompressor
+from langchain_posrag.attention import AttentionPlacement, TwoRoundChain
+from langchain_posrag.compressors import HybridScoreCompressor, PlacementTransformer
 from langchain_posrag.gating import ContextAwarenessGate, GatedPrompt, GatedRetriever
 from langchain_posrag.generation import LangChainModel
 from langchain_posrag.neighbour_spans import NeighbourSpanTransformer
 from langchain_posrag.retrievers import CAUSRetriever
-from langchain_posrag.transformers import PlacementTransformer
-from langchain_posrag.two_round import TwoRoundChain
 from shared_core import *
 
 __all__ = [

@@ -26,9 +26,8 @@ from langchain_posrag.options import CheckedOptions
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, Transform
-from shared_core.gating.embedder import Embedder
 from shared_core.gating.fit import FitArguments, fit_gate, fit_index
-from shared_core.gating.gate import Found
+from shared_core.gating.gate import Embedder, Found
 from shared_core.types import Tokenizer
 
 RUN = "retrieve_or_not"

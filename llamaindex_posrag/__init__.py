@@ -12,7 +12,7 @@ from shared_core._extras import require as _require
 _require("llama_index.core", extra="llamaindex")
 
 import shared_core
-from llamaindex_posrag.attention import AttentionPlacementPostprocessor
+from llamaindex_posrag.attention import AttentionPlacementPostprocessor, TwoRoundQueryEngine
 from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
@@ -25,7 +25,6 @@ from llamaindex_posrag.retrieval_gate import (
     load_gate,
 )
 from llamaindex_posrag.retrievers import CAUSRetriever
-from llamaindex_posrag.two_round import TwoRoundQueryEngine
 from shared_core import *
 
 # isort: split

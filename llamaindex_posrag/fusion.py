@@ -15,8 +15,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import isolated, passages_of, to_passage
-from llamaindex_posrag.options import caus_of
-from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
+from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments, caus_of
 from shared_core import CAUS
 from shared_core.checking import check_each
 from shared_core.engines.store import Call, Hits, Store, StoreEngine, known_of

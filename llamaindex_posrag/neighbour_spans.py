@@ -15,8 +15,14 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
-from llamaindex_posrag.node_chunks import NodeChunks, stored_neighbours
-from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
+from llamaindex_posrag.nodes import (
+    ExplainedNode,
+    NodeChunks,
+    explanation,
+    spanned,
+    stored_neighbours,
+    to_passage,
+)
 from llamaindex_posrag.postprocessors import CAUSFieldsPostprocessor
 from shared_core import ChunkKeys, NeighbourSpans
 from shared_core.checking import check_each

@@ -23,8 +23,7 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import FieldSerializationInfo, ValidationInfo, field_serializer, field_validator
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.node_chunks import NodeChunks
-from llamaindex_posrag.nodes import explained, explanation, to_passage, with_slot
+from llamaindex_posrag.nodes import NodeChunks, explained, explanation, to_passage, with_slot
 from shared_core import CAUS, BM25Index, Passage, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each

@@ -25,9 +25,8 @@ from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
-from shared_core.gating.embedder import Embedder
 from shared_core.gating.fit import FitArguments, fit_gate, fit_index
-from shared_core.gating.gate import Found
+from shared_core.gating.gate import Embedder, Found
 from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)

@@ -24,9 +24,8 @@ from llamaindex_posrag.embedding import (
 from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
 from llamaindex_posrag.nodes import passages_of, to_passage
-from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.persistence import connect, decode_node, encode_node, node_of
-from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
+from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments, caus_of
 from shared_core import CAUS, HybridIndex
 from shared_core.checking import check_each
 from shared_core.engines import Engine

@@ -35,7 +35,7 @@ from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
 from shared_core.placement import Placement, resolve_without_profile
-from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 
 RELEVANT_LAST = "relevant_last"

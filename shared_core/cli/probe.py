@@ -11,9 +11,8 @@ from shared_core.checking import check_choice
 from shared_core.cli import models, options, questions
 from shared_core.cli import probe_report as report
 from shared_core.cli.console import Console
-from shared_core.cli.files import KEPT, kept_answers, writing
+from shared_core.cli.files import KEPT, ProbeFiles, kept_answers, writing
 from shared_core.cli.installed import check_installed
-from shared_core.cli.probe_files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile

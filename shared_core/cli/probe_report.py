@@ -11,12 +11,12 @@ import numpy as np
 
 from shared_core.arrays import Scores
 from shared_core.cli.console import empty_table
+from shared_core.cli.files import ProbeFiles
 from shared_core.cli.models import kept_line
-from shared_core.cli.probe_files import ProbeFiles
 from shared_core.comparison.text_report import left_out
 from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator
-from shared_core.generation.failures import empty_lines
+from shared_core.generation.responses import empty_lines
 from shared_core.placement.order_gate import decide_order, order_gains
 from shared_core.sensitivity import PositionProfile, ProbePlan
 from shared_core.sensitivity.figure import DEPTHS

@@ -10,8 +10,7 @@ from typing import Any
 from shared_core.caus import CAUS
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel
-from shared_core.cli.embedding_cache import EmbeddingCache, indexed
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, indexed
 from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.engines import Engine

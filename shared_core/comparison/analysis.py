@@ -21,8 +21,7 @@ from shared_core.comparison.result import (
     StepResult,
     StrategyResult,
 )
-from shared_core.comparison.retrieval import STEPS, Pipeline, RetrievalSetting
-from shared_core.comparison.spans import members
+from shared_core.comparison.retrieval import STEPS, Pipeline, RetrievalSetting, members
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
 from shared_core.evaluation.intervals import contrast_interval

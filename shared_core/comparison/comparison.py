@@ -32,9 +32,9 @@ from shared_core.comparison.strategies import (
     with_baselines,
 )
 from shared_core.generation.ask import ModelClient
-from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
+from shared_core.generation.responses import MAX_FAILED, check_max_failed
 from shared_core.generation.templates import ABSTAIN, ANSWER, LAYOUTS, PromptTemplate
 from shared_core.placement.order_gate import profile_of
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve

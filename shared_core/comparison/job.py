@@ -16,10 +16,9 @@ from shared_core.comparison.retrieval import RetrievalSetting
 from shared_core.comparison.strategies import Order, Strategy
 from shared_core.errors import GenerationError
 from shared_core.generation.ask import ModelClient
-from shared_core.generation.failures import check_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator
-from shared_core.generation.responses import Failed, Request, Response
+from shared_core.generation.responses import Failed, Request, Response, check_failed
 from shared_core.tokens import estimate_tokens
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.scoring.normalization import min_max
+from shared_core.scoring.fusion import min_max
 from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
 from shared_core.types import Passage
 

@@ -12,12 +12,12 @@ from shared_core.attention import Case, OneRound, TwoRound
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import RankedCase
 from shared_core.comparison.result import BASELINES, SHUFFLE
-from shared_core.comparison.spans import places_of
+from shared_core.comparison.retrieval import places_of
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
 from shared_core.placement import PLACEMENTS, Placement, Sequential, Shuffle
-from shared_core.placement.by_utility import distraction_placement
+from shared_core.placement.scored import distraction_placement
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
 

@@ -18,7 +18,7 @@ from shared_core.comparison.strategies import DistractionAware
 from shared_core.comparison.verdict import flip_text
 from shared_core.evaluation.graders import MEANINGS
 from shared_core.evaluation.significance import PairedComparison
-from shared_core.generation.failures import empty_lines
+from shared_core.generation.responses import empty_lines
 from shared_core.wording import counted, one_line
 
 UNGRADED = {

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage
@@ -21,6 +22,19 @@ BATCH = 500
 """Passages that are read and written at once."""
 
 Progress: TypeAlias = Callable[[int, int], None]
+
+LANGCHAIN = """
+SELECT id, document AS content, coalesce(held.cmetadata, '{{}}') AS metadata, embedding
+FROM {schema}.langchain_pg_embedding AS held
+JOIN {schema}.langchain_pg_collection ON collection_id = uuid
+WHERE name = {name} AND document IS NOT NULL AND embedding IS NOT NULL
+"""
+
+LLAMAINDEX = """
+SELECT DISTINCT ON (node_id) node_id AS id, text AS content, embedding::vector AS embedding,
+    coalesce(metadata_, '{{}}')::jsonb - '{{_node_content,_node_type}}'::text[] AS metadata
+FROM {table} AS held WHERE embedding IS NOT NULL ORDER BY node_id, held.id DESC
+"""
 
 
 class Rows(NamedTuple):
@@ -43,8 +57,7 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
     engine
         The collection; made if it is not there.
     rows
-        `qdrant_rows`, `lancedb_rows`, `milvus_rows`, or your own. For PostgreSQL there is
-        `shared_core.engines.pgvector`, which compares them inside the database.
+        `langchain_postgres_rows`, `qdrant_rows` or another of this module, or your own.
     progress
         Called after every batch with how many passages are done, and how many there are.
 
@@ -66,6 +79,51 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
     if not seen:
         raise ValueError("there is nothing to adopt: is the name of the collection right?")
     engine.delete([id for id in engine.ids() if id not in seen])
+
+
+def langchain_postgres_rows(connection: Any, collection: str, *, schema: str = "public") -> Rows:
+    """Return what langchain-postgres's ``PGVector`` stored under the name `collection`.
+
+    `connection` is a ``psycopg.Connection``, which the rows use alone while they are read.
+    """
+    sql: Any = require("psycopg", extra="postgres").sql
+    names = {"schema": sql.Identifier(schema), "name": sql.Literal(collection)}
+    return selected_rows(connection, sql.SQL(LANGCHAIN).format(**names))
+
+
+def llamaindex_postgres_rows(connection: Any, table_name: str, *, schema: str = "public") -> Rows:
+    """Return what LlamaIndex's ``PGVectorStore`` of that `table_name` stored.
+
+    The text is the node's own, without metadata. Of a node that was added twice, the latest counts.
+    """
+    sql: Any = require("psycopg", extra="postgres").sql
+    table = sql.Identifier(schema, f"data_{table_name.lower()}")
+    return selected_rows(connection, sql.SQL(LLAMAINDEX).format(table=table))
+
+
+def selected_rows(connection: Any, select: Any) -> Rows:
+    """Return what a SELECT of yours finds in PostgreSQL.
+
+    Parameters
+    ----------
+    connection
+        A ``psycopg.Connection``.
+    select
+        A statement made by ``psycopg.sql``, of the columns ``id`` and ``content`` (text),
+        ``metadata`` (jsonb) and ``embedding`` (vector).
+    """
+    sql: Any = require("psycopg", extra="postgres").sql
+
+    def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
+        columns = sql.SQL("SELECT id, content, metadata, embedding::text FROM ({}) AS held")
+        with connection.transaction(), connection.cursor(name="posrag_adopt") as cursor:
+            cursor.execute(columns.format(select))
+            while rows := cursor.fetchmany(BATCH):
+                vectors = np.array([json.loads(row[3]) for row in rows], np.float32)
+                yield [Passage(*row[:3]) for row in rows], vectors
+
+    total = sql.SQL("SELECT count(*) FROM ({}) AS held").format(select)
+    return Rows(connection.execute(total).fetchone()[0], batches())
 
 
 def qdrant_rows(

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from shared_core.evaluation.distraction import (
-    JudgedRanking,
-    distraction_measures,
-    distractor_kind,
-)
 from shared_core.evaluation.graders import GRADERS, Grader, grade, resolve_grader
 from shared_core.evaluation.interim import InterimAnalyses
 from shared_core.evaluation.intervals import (
@@ -18,32 +13,19 @@ from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.evaluation.power import minimum_detectable_effect
 from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.evaluation.significance import PairedComparison, compare_paired
-from shared_core.evaluation.spans import (
-    Extent,
-    reference_coverage,
-    rescued_by_neighbour,
-    span_recall,
-)
 
 __all__ = [
     "GRADERS",
-    "Extent",
     "Grader",
     "InterimAnalyses",
-    "JudgedRanking",
     "PairedComparison",
     "bootstrap_interval",
     "compare_paired",
     "complete_cases",
-    "distraction_measures",
-    "distractor_kind",
     "grade",
     "mean_interval",
     "minimum_detectable_effect",
     "paired_difference_interval",
-    "reference_coverage",
-    "rescued_by_neighbour",
     "resolve_grader",
     "retrieval_measures",
-    "span_recall",
 ]

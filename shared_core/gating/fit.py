@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from shared_core.arrays import Embed, Vectors
 from shared_core.checking import check_several
-from shared_core.gating.candidates import EVERYDAY_QUESTIONS, VectorCandidates
+from shared_core.gating.candidates import ASKED, EVERYDAY_QUESTIONS, VectorCandidates, spread
 from shared_core.gating.decision import Policy
 from shared_core.gating.gate import ContextGate
-from shared_core.gating.neighbouring import ASKED, spread
 from shared_core.gating.prompts import Transform
 from shared_core.gating.words import WordCoverage, plain_words, telling_words
 from shared_core.types import Passage, Tokenizer

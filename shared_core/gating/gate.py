@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Embed
 from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.embedder import Embedder
 from shared_core.gating.files import read_gate, write_gate
 from shared_core.gating.prompts import Transform, unwrapped
 from shared_core.gating.words import WordCoverage
 from shared_core.types import Tokenizer
 from shared_core.vectors import query_similarities
+
+ALIKE = 0.9999
+"""Cosine from which the embeddings of one text as query and as passage count as equal."""
+
+Vector: TypeAlias = list[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedder:
+    """The functions of an embedding model.
+
+    Attributes
+    ----------
+    query, aquery
+        Text of a query -> its vector; the second is awaited.
+    texts, atexts
+        Texts of passages -> their vectors.
+    """
+
+    query: Callable[[str], Vector]
+    texts: Callable[[list[str]], list[Vector]]
+    aquery: Callable[[str], Awaitable[Vector]]
+    atexts: Callable[[list[str]], Awaitable[list[Vector]]]
+
+    def queries(self, queries: Sequence[str]) -> npt.ArrayLike:
+        """Embed many queries, at least one.
+
+        The models of the frameworks embed passages in batches and queries one by one. If the first
+        query has the same embedding as a query and as a passage, all are embedded in a batch.
+        """
+        first = np.asarray(self.query(queries[0]), np.float64)
+        if len(queries) == 1:
+            return first[None]
+        as_text = np.asarray(self.texts([queries[0]])[0], np.float64)
+        lengths = float(np.linalg.norm(first) * np.linalg.norm(as_text))
+        if first @ as_text >= ALIKE * lengths:
+            return self.texts([*queries])
+        return np.array([first, *(self.query(query) for query in queries[1:])])
+
 
 DEPTH = 5
 """Nearest passages searched for the one that holds most of the query's words."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
-from shared_core.index.select import top_k
+from shared_core.arrays import Bools, Found, Rows, Scores, Vectors, top_k
 from shared_core.native import kernels
 from shared_core.vectors import l2_normalized
 

@@ -19,8 +19,7 @@ from shared_core.index.dense import Dense, DenseSnapshot, Metric
 from shared_core.index.engine import InThreads, Leg
 from shared_core.index.metadata import Where
 from shared_core.index.passages import PassageIndex, check_passages
-from shared_core.index.search import pools
-from shared_core.index.snapshot import HybridSnapshot
+from shared_core.index.snapshot import HybridSnapshot, pools
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.storage import load_state, save_state
 from shared_core.scoring.fusion import Alpha

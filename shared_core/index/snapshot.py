@@ -1,20 +1,21 @@
-"""Immutable snapshots of an index of passages, without and with vectors."""
+"""Immutable snapshots of an index of passages, without and with vectors, and a search on one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from shared_core.arrays import Bools, Found, Vectors
+from shared_core.arrays import Bools, Found, Vectors, distinct
 from shared_core.index.dense import DenseSnapshot
 from shared_core.index.metadata import MetadataColumns, Where
+from shared_core.index.sparse.query import SparseQuery, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.neighbour_spans import ChunkTables
-from shared_core.types import Passage
+from shared_core.types import Passage, Pool, Query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,3 +142,79 @@ class HybridSnapshot(PassageSnapshot):
         """Return a snapshot of the rows that are not deleted and of their words, in order."""
         alive, kept = self.sparse.alive, super().compacted()
         return kept if alive is None else replace(kept, dense=self.dense.compacted(alive))
+
+
+BLOCK = 16
+"""Queries that both legs search for at once: a pass over the vectors serves all of them."""
+
+NOTHING = np.zeros(0)
+
+
+def pools(
+    snapshot: HybridSnapshot, queries: Sequence[Query], depth: int, allowed: Bools | None
+) -> Iterator[Pool]:
+    """Yield for each query what either leg finds, scored by both.
+
+    Parameters
+    ----------
+    snapshot
+        What is searched.
+    queries
+        With vectors.
+    depth
+        Rows that each leg fetches, at least 1.
+    allowed
+        Rows that may be found, shape (rows,), no deleted ones; None: all.
+
+    Raises
+    ------
+    ValueError
+        If a text is not a string, or a vector does not fit.
+    """
+    if snapshot.size == 0 or (allowed is not None and not allowed.any()):
+        for query in queries:
+            yield Pool((), NOTHING, NOTHING, query=query.text.strip())
+        return
+    for start in range(0, len(queries), BLOCK):
+        block = queries[start : start + BLOCK]
+        vectors = np.array([snapshot.dense.unit(query.vector) for query in block])
+        words = [SparseQuery(snapshot.sparse, query.text) for query in block]
+        dense_hits = snapshot.dense.top_k(vectors, depth, allowed)
+        sparse_hits = sparse_top_k(words, depth, allowed)
+        for each in zip(block, vectors, words, dense_hits, sparse_hits, strict=True):
+            yield _pool(snapshot, *each)
+
+
+class RowPassages(Sequence[Passage]):
+    """The passages of some rows. Of a pool a few are looked at, and the others left in memory."""
+
+    def __init__(self, passages: list[Passage], rows: list[int]) -> None:
+        self._passages, self._rows = passages, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return the passage at a place, or those of a slice."""
+        if isinstance(at, slice):
+            return [self._passages[row] for row in self._rows[at]]
+        return self._passages[self._rows[at]]
+
+
+def _pool(
+    snapshot: HybridSnapshot,
+    query: Query,
+    vector: Vectors,
+    words: SparseQuery,
+    dense_hits: Found,
+    sparse_hits: Found,
+) -> Pool:
+    rows = distinct(np.concatenate([dense_hits[0], sparse_hits[0]]))
+    dense = snapshot.dense.scores_of_rows(vector, rows)
+    return Pool(
+        RowPassages(snapshot.passages, rows.tolist()),
+        dense,
+        words.scores_of_rows(rows),
+        nearest=float(dense.max()) if snapshot.dense.metric == "cosine" else None,
+        query=query.text.strip(),
+    )

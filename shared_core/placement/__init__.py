@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shared_core.placement.by_utility import distraction_placement
 from shared_core.placement.placements import (
     Inverse,
     MaxRelevance,
@@ -15,6 +14,7 @@ from shared_core.placement.placements import (
     UShape,
     u_shape_order,
 )
+from shared_core.placement.scored import distraction_placement
 
 __all__ = [
     "PLACEMENTS",

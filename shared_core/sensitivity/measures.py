@@ -13,10 +13,9 @@ from shared_core.arrays import Scores
 from shared_core.evaluation.graders import Grader, grade
 from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.generation.ask import ModelClient, Request, Response
-from shared_core.generation.failures import check_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
-from shared_core.generation.responses import Failed
+from shared_core.generation.responses import Failed, check_failed
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, ANSWER, PromptTemplate
 from shared_core.sensitivity.distraction import effect_of
 from shared_core.sensitivity.questions import ProbeQuestion

@@ -17,10 +17,10 @@ from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, 
 from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.ask import ModelClient
-from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
+from shared_core.generation.responses import MAX_FAILED, check_max_failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
 from shared_core.sensitivity.position_sensitivity import (

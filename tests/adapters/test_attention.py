@@ -29,7 +29,7 @@ from shared_core import GenerationError, HuggingFaceModel, Passage, ProfileNotFo
 from shared_core.attention import Case, OneRound, TwoRound, ranking_of
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 from tests.llamaindex.doubles import Given
 

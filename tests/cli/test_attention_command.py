@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from shared_core.attention.by_slot import READ, AttentionByPosition, DocumentScores
-from shared_core.cli import attention_report as report
+from shared_core.cli import attention as report
 from shared_core.cli.main import main
 from shared_core.sensitivity.curve import PositionalCurve
 from tests.cli.conftest import process, refused

@@ -15,7 +15,7 @@ pytest.importorskip("ir_measures")
 
 from shared_core import PositionProfile
 from shared_core.cli.main import main
-from shared_core.cli.reranker import CrossEncoder
+from shared_core.cli.models import CrossEncoder
 from shared_core.comparison import ComparisonResult, to_markdown
 from tests.cli.conftest import process, refused, said, written
 

@@ -17,8 +17,7 @@ from shared_core import PosragError
 from shared_core.arrays import Vectors
 from shared_core.cli import compare as command
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel
-from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
 from shared_core.cli.files import default_cache
 from shared_core.cli.main import main
 from shared_core.comparison import ComparisonResult

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.cli import probe_report as report
-from shared_core.cli.probe_files import ProbeFiles
+from shared_core.cli.files import ProbeFiles
 from shared_core.generation import HuggingFaceModel, as_generator
 from shared_core.placement.order_gate import decide_order
 from shared_core.sensitivity import ProbePlan

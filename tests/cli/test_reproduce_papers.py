@@ -28,10 +28,10 @@ from shared_core.cli.console import Console
 from shared_core.cli.main import main
 from shared_core.cli.reproduce import controlled, tables
 from shared_core.errors import GenerationError
-from shared_core.evaluation import GRADERS, JudgedRanking, grade
+from shared_core.evaluation import GRADERS, grade
 from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity import ProbeQuestion, distracting_effect
+from shared_core.sensitivity import JudgedRanking, ProbeQuestion, distracting_effect
 from tests.cli.conftest import process, refused, written
 from tests.cli.test_outputs import ranked
 

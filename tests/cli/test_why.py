@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared_core import Arrangement, OrderDecision, Passage, Ranking
-from shared_core.cli.demo_report import why_line
+from shared_core.cli.demo import why_line
 
 
 def arrangement(

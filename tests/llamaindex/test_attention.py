@@ -22,12 +22,11 @@ from llama_index.core.instrumentation.events.synthesis import (
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from llamaindex_posrag.attention import AttentionPlacementPostprocessor
-from llamaindex_posrag.two_round import TwoRoundQueryEngine
+from llamaindex_posrag.attention import AttentionPlacementPostprocessor, TwoRoundQueryEngine
 from shared_core import HuggingFaceModel
 from shared_core.attention import Case, TwoRound
 from shared_core.attention.relevance import ESTIMATORS
-from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from tests.adapters.test_attention import CURVE, FOLDER, asked, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids

@@ -8,7 +8,7 @@ import pytest
 from shared_core import PLACEMENTS
 from shared_core.arrays import Scores
 from shared_core.attention.relevance import document_scores
-from shared_core.placement.by_attention import attention_placement, reversed_attention_placement
+from shared_core.placement.scored import attention_placement, reversed_attention_placement
 
 LENGTHS = [10] * 10
 BEST_FIRST = list(range(9, -1, -1))

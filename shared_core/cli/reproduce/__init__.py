@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--pipelines", type=options.names, help=f"some of {', '.join(PIPELINES)}, each also with "
         "+rerank; Tables 1 and 2 are for the first (default: given if the data have documents, "
         "else dense and sparse; with --reranker also reranked)")  # fmt: skip
-    add("--reranker", help=options.RERANKER_HELP)
+    add("--reranker", help=models.RERANKER_HELP)
     options.add_abstain_template(parser, "the distracting effect")
 
     parser = experiments.choices["goodpositions"]

@@ -13,8 +13,7 @@ from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel
-from shared_core.cli.embedding_cache import EmbeddingCache, indexed
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, indexed
 from shared_core.cli.files import open_journal
 from shared_core.cli.reproduce import tables
 from shared_core.cli.reproduce.tables import Outcomes, Parts

@@ -10,16 +10,10 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.cli.reproduce import tables
 from shared_core.cli.reproduce.tables import Outcomes, Parts
-from shared_core.evaluation import (
-    GRADERS,
-    JudgedRanking,
-    distractor_kind,
-    grade,
-    paired_difference_interval,
-)
+from shared_core.evaluation import GRADERS, grade, paired_difference_interval
 from shared_core.generation.responses import Request, Response
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity import PositionProfile, ProbeQuestion
+from shared_core.sensitivity import JudgedRanking, PositionProfile, ProbeQuestion, distractor_kind
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 
 K = 5

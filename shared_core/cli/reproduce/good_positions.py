@@ -31,7 +31,7 @@ from shared_core.comparison import read_comparison
 from shared_core.evaluation import GRADERS, compare_paired, grade
 from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.responses import Request
-from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ProbeQuestion, read_questions
 from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.questions import check_context, check_questions

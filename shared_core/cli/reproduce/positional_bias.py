@@ -13,20 +13,23 @@ import numpy as np
 
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel
-from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
 from shared_core.cli.files import open_journal
+from shared_core.cli.models import open_reranker
 from shared_core.cli.options import open_template
 from shared_core.cli.reproduce import controlled, tables
 from shared_core.cli.reproduce.controlled import GRADER, K
 from shared_core.cli.reproduce.tables import Outcomes, Parts
-from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import Comparison, ComparisonData, read_comparison
 from shared_core.comparison.retrieval import RERANKED, Pipeline, Retrieval
-from shared_core.evaluation import JudgedRanking, distraction_measures
 from shared_core.generation import Generator, ModelClient, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
-from shared_core.sensitivity import PositionProfile, read_questions
+from shared_core.sensitivity import (
+    JudgedRanking,
+    PositionProfile,
+    distraction_measures,
+    read_questions,
+)
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.questions import check_questions
 from shared_core.wording import counted

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Ints, Rows
-from shared_core.index.select import run_starts
+from shared_core.arrays import Bools, Ints, Rows, run_starts
 from shared_core.native.kernels import Narrow
 
 

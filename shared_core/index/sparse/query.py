@@ -11,8 +11,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found, Rows, Scores
-from shared_core.index.select import top_k
+from shared_core.arrays import Bools, Found, Rows, Scores, top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.index.tokenize import tokenize
 from shared_core.native import kernels

@@ -24,7 +24,7 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
-from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 from tests.core.attention.models import tiny
 from tests.core.attention.readers import reader

@@ -20,8 +20,7 @@ import numpy.typing as npt
 import pytest
 
 from shared_core import CAUS, HybridIndex, NeighbourSpans, Passage
-from shared_core.corpora.torch_api import torch_api_passages
-from shared_core.corpora.torch_queries import torch_queries
+from shared_core.corpora.torch_api import torch_api_passages, torch_queries
 from shared_core.engines import Engine, connect
 from shared_core.errors import EngineError
 from shared_core.types import Pool, Query

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -18,7 +19,14 @@ from .test_databases import filled, scores, vectors_of
 psycopg = pytest.importorskip("psycopg")
 PGVector = pytest.importorskip("langchain_postgres").PGVector
 
-from shared_core.engines.pgvector import adopt, langchain_rows, llamaindex_rows  # noqa: E402
+from shared_core.engines.adopting import (  # noqa: E402
+    BATCH,
+    Progress,
+    adopt,
+    langchain_postgres_rows,
+    llamaindex_postgres_rows,
+    selected_rows,
+)
 from shared_core.engines.postgres import PostgresEngine, sql  # noqa: E402
 
 PASSAGES = [
@@ -58,20 +66,24 @@ def test_a_langchain_collection(postgres: str) -> None:
     )
     write(made, PASSAGES)
     write(another, [Passage("elsewhere", "not this")])
-    rows, told = langchain_rows("handbook"), list[tuple[int, int]]()
+    told = list[tuple[int, int]]()
 
     def interrupted(done: int, total: int) -> None:
         told.append((done, total))
         raise InterruptedError
 
-    with PostgresEngine(postgres, "adopted") as engine:
+    with psycopg.connect(postgres) as theirs, PostgresEngine(postgres, "adopted") as engine:
+
+        def taken_over(name: str, progress: Progress) -> None:
+            adopt(engine, langchain_postgres_rows(theirs, name), progress=progress)
+
         with pytest.raises(InterruptedError):
-            adopt(engine, rows, progress=interrupted)
-        assert engine.count() == 1000
-        told.clear()
-        adopt(engine, rows, progress=lambda *each: told.append(each))
-        rest = len(PASSAGES) - 1000
-        assert told == [(rest, rest)]
+            taken_over("handbook", interrupted)
+        assert engine.count() == BATCH
+        with patch.object(engine, "add", wraps=engine.add) as added:
+            taken_over("handbook", lambda *each: told.append(each))
+        assert told[-1] == (len(PASSAGES), len(PASSAGES))
+        assert sum(len(call.args[0]) for call in added.call_args_list) == len(PASSAGES) - BATCH
         assert_holds(engine, PASSAGES)
 
         made.delete([passage.id for passage in PASSAGES[:5]])
@@ -79,17 +91,13 @@ def test_a_langchain_collection(postgres: str) -> None:
         marked = Passage(PASSAGES[8].id, PASSAGES[8].text, {"odd": True})
         changed = [*longer, marked, Passage("new", "a new one", {"odd": True})]
         write(made, changed)
-        told.clear()
-        adopt(engine, rows, progress=lambda *each: told.append(each))
-        assert told == [(5, 5)]
+        with patch.object(engine, "add", wraps=engine.add) as added:
+            adopt(engine, langchain_postgres_rows(theirs, "handbook"))
+        assert sum(len(call.args[0]) for call in added.call_args_list) == 5
         now = [*changed, *PASSAGES[9:]]
         assert_holds(engine, now)
-        made.add_embeddings(["a new one"], vectors_of(["other"]).tolist(), [{"odd": True}], ["new"])
-        adopt(engine, rows, progress=lambda *each: told.append(each))
-        adopt(engine, rows, progress=lambda *each: told.append(each))
-        assert told == [(5, 5), (1, 1)]  # only the vector differed, and then nothing
-        with pytest.raises(ValueError, match=r"nothing to adopt .* is the name right"):
-            adopt(engine, langchain_rows("handbok"))
+        with pytest.raises(ValueError, match=r"nothing to adopt.* is the name"):
+            adopt(engine, langchain_postgres_rows(theirs, "handbok"))
         assert engine.count() == len(now)
     text = PASSAGES[20].text
     (document,) = made.similarity_search_by_vector(vectors_of([text])[0].tolist(), 1)
@@ -126,7 +134,8 @@ def test_a_llamaindex_table(postgres: str) -> None:
             rows,
         )
     with PostgresEngine(postgres, "books", metric="cosine") as engine:
-        adopt(engine, llamaindex_rows("Books"))
+        with psycopg.connect(postgres) as theirs:
+            adopt(engine, llamaindex_postgres_rows(theirs, "Books"))
         assert_holds(engine, given)
 
 
@@ -141,6 +150,7 @@ def test_any_other_table(postgres: str) -> None:
         "SELECT key AS id, body AS content, '{{}}'::jsonb AS metadata, place AS embedding FROM mine"
     ).format()
     with PostgresEngine(postgres, "mine", metric="inner_product") as engine:
-        adopt(engine, rows)
+        with psycopg.connect(postgres) as theirs:
+            adopt(engine, selected_rows(theirs, rows))
         (pool,) = engine.pool([Query("fish", [3.0, 1.0])], 5)
         assert (pool.dense.tolist(), pool.passages) == ([5.0], [Passage("a", "red fish")])

@@ -22,9 +22,13 @@ from shared_core.evaluation import (
     paired_difference_interval,
 )
 from shared_core.evaluation.paired_differences import paired_differences
-from shared_core.evaluation.permutation import permutation_p_value, sign_flip_p_value
 from shared_core.evaluation.power import fewest_questions, questions_needed
-from shared_core.evaluation.significance import holm, paired_p_value
+from shared_core.evaluation.significance import (
+    holm,
+    paired_p_value,
+    permutation_p_value,
+    sign_flip_p_value,
+)
 from shared_core.generation.responses import Failed
 
 Outcomes = npt.NDArray[np.float64]

@@ -16,8 +16,8 @@ from instruments.gating_texts import ASKED, ELSEWHERE, PASSAGES
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import RetrievalDecision, VectorCandidates, choose_policy, key_phrases
+from shared_core.gating.candidates import neighbouring_similarities, parts
 from shared_core.gating.decision import Levels, statistic
-from shared_core.gating.neighbouring import neighbouring_similarities, parts
 from shared_core.vectors import l2_normalized
 from tests.core.gating.conftest import IDS, highest, synthetic
 

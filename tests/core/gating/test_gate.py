@@ -11,9 +11,8 @@ import pytest
 from instruments.gating_texts import ELSEWHERE, GENERATED
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
-from shared_core.gating.embedder import Embedder
 from shared_core.gating.fit import fit_gate, fit_index
-from shared_core.gating.gate import Found
+from shared_core.gating.gate import Embedder, Found
 from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
 VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.placement.by_attention import (
+from shared_core.placement.scored import (
     ATTENTION_PLACEMENTS,
     attention_placement,
     best_slot_first,

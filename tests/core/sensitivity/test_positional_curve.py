@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import PositionProfile, ProfileNotFoundError
-from shared_core.placement.by_attention import attention_placement
+from shared_core.placement.scored import attention_placement
 from shared_core.sensitivity.curve import PositionalCurve, relative_scores, resolve_curve
 
 MEASURED = PositionalCurve(

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.evaluation import (
-    Extent,
-    reference_coverage,
-    rescued_by_neighbour,
-    span_recall,
-)
+from benchmarks.span_measures import Extent, reference_coverage, rescued_by_neighbour, span_recall
 
 ANSWER = Extent("manual", 100, 200)
 
