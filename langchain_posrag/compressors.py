@@ -27,8 +27,8 @@ from langchain_posrag.documents import (
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments, PlacementOptions, Psi
 from shared_core import BM25Index, Placement
-from shared_core.explanations import warn_of_placed
 from shared_core.index import Tokenizer, Variant
+from shared_core.metadata import warn_of_placed
 from shared_core.options import RescoringArguments
 from shared_core.vectors import query_similarities
 

@@ -11,9 +11,8 @@ from langchain_core.indexing.base import DeleteResponse
 
 from shared_core import Arrangement, Passage
 from shared_core.checking import SHOWN, check_each, check_several
-from shared_core.copying import copier
-from shared_core.explanations import merge_explanation
 from shared_core.index.passages import check_passages
+from shared_core.metadata import copier, merge_explanation
 from shared_core.wording import shortened
 
 DETAIL = "posrag"

@@ -26,7 +26,7 @@ from llamaindex_posrag.nodes import (
 from llamaindex_posrag.postprocessors import CAUSFieldsPostprocessor
 from shared_core import ChunkKeys, NeighbourSpans
 from shared_core.checking import check_each
-from shared_core.explanations import merge_explanation
+from shared_core.metadata import merge_explanation
 from shared_core.neighbour_spans import ChunkSource, PassageNeighbours, Span, place_spans
 
 

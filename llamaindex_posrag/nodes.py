@@ -26,9 +26,8 @@ from llamaindex_posrag.embedding import embedded_query, embedded_text
 from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE, filterable
 from llamaindex_posrag.persistence import node_of
 from shared_core import Arrangement, Passage
-from shared_core.copying import copier
-from shared_core.explanations import merge_explanation
 from shared_core.index.passages import check_passages
+from shared_core.metadata import copier, merge_explanation
 from shared_core.neighbour_spans import (
     Chunk,
     ChunkKeys,

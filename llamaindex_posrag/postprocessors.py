@@ -27,8 +27,8 @@ from llamaindex_posrag.nodes import NodeChunks, explained, explanation, to_passa
 from shared_core import CAUS, BM25Index, Passage, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
-from shared_core.explanations import warn_of_placed
 from shared_core.index import Variant
+from shared_core.metadata import warn_of_placed
 from shared_core.options import OrderArguments, RescoringArguments, check_option, encode_options
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha

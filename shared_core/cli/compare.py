@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
-from shared_core.atomic import replacing
 from shared_core.cli import compare_report as report
 from shared_core.cli import models, options
 from shared_core.cli.console import Console
@@ -35,6 +34,7 @@ from shared_core.comparison import (
 from shared_core.comparison.retrieval import STEPS
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
+from shared_core.files import replacing
 from shared_core.generation import Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER
 

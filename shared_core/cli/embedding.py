@@ -20,10 +20,10 @@ import numpy as np
 
 from shared_core._extras import require
 from shared_core.arrays import Vectors
-from shared_core.atomic import replacing
 from shared_core.cli.console import Console, quiet_transformers
 from shared_core.cli.files import make_folder
 from shared_core.errors import PosragError
+from shared_core.files import replacing
 from shared_core.generation.loading import first_line, is_missing_folder
 from shared_core.index import HybridIndex
 from shared_core.types import Passage

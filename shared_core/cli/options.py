@@ -11,9 +11,9 @@ from shared_core.cli.embedding import default_model
 from shared_core.cli.files import default_cache
 from shared_core.cli.models import UNNOTICED
 from shared_core.evaluation.graders import MEANINGS
+from shared_core.files import not_utf8
 from shared_core.generation.responses import MAX_FAILED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
-from shared_core.json_lines import not_utf8
 
 Options: TypeAlias = "argparse._ActionsContainer"
 """What options are added to: a parser, or a group of one."""

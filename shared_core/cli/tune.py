@@ -14,7 +14,7 @@ from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, indexed
 from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.engines import Engine
-from shared_core.json_lines import check_fields, read_lines, shorten_json
+from shared_core.files import check_fields, read_lines, shorten_json
 from shared_core.tuning import tune
 from shared_core.types import Query
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from shared_core.checking import check_count
 from shared_core.comparison.questions import Collection, ComparisonData, Question
-from shared_core.json_lines import check_fields, read_lines, shorten_json
+from shared_core.files import check_fields, read_lines, shorten_json
 from shared_core.types import Passage
 from shared_core.wording import counted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shared_core.gating.candidates import EVERYDAY_QUESTIONS, VectorCandidates
 from shared_core.gating.decision import Policy, RetrievalDecision
+from shared_core.gating.fit import PolicyChoice, choose_policy
 from shared_core.gating.gate import ContextGate
 from shared_core.gating.prompts import (
     CHAIN_OF_THOUGHT,
@@ -15,7 +16,6 @@ from shared_core.gating.prompts import (
     rewriting,
     unwrapped,
 )
-from shared_core.gating.tuning import PolicyChoice, choose_policy
 from shared_core.gating.words import WordCoverage, key_phrases
 
 __all__ = [

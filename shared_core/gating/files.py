@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.atomic import replacing
 from shared_core.errors import CorruptIndexError, IndexFormatError
+from shared_core.files import replacing
 from shared_core.gating.candidates import FitState, VectorCandidates
 from shared_core.gating.words import WordCoverage, plain_words
 from shared_core.types import Tokenizer

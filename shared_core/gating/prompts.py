@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
+from shared_core.files import check_fields, read_lines, shorten_json
 from shared_core.generation import Journal, ModelClient, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.json_lines import check_fields, read_lines, shorten_json
 
 Transform: TypeAlias = Callable[[str], str]
 """Query -> text to embed and search."""

@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from shared_core.atomic import in_full
 from shared_core.errors import CorruptIndexError, IndexFormatError
+from shared_core.files import in_full
 from shared_core.index.snapshot import HybridSnapshot
 from shared_core.index.storage_files import (
     Coder,

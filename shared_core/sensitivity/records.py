@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 from urllib.parse import quote, unquote
 
-from shared_core.atomic import write_whole
 from shared_core.checking import check_fractions
 from shared_core.errors import ProfileNotFoundError
+from shared_core.files import write_whole
 from shared_core.generation.templates import PromptTemplate
 
 FORMAT = 1

@@ -26,8 +26,8 @@ HEAVY = {
 }
 LAYERS = [
     {"wording", "arrays"},
-    {"types", "errors", "atomic", "explanations", "tokens", "checking", "copying"},
-    {"_extras", "vectors", "native", "json_lines"},
+    {"types", "errors", "metadata", "tokens", "checking"},
+    {"_extras", "vectors", "native", "files"},
     {"generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},

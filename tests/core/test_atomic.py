@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared_core import PositionProfile
-from shared_core.atomic import replacing, write_whole
+from shared_core.files import replacing, write_whole
 
 
 def test_threads_that_save_one_profile_lose_nothing(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_file_is_on_the_disk_before_it_takes_its_place(
         seen.append((os.fstat(descriptor).st_size, path.exists()))
         fsync(descriptor)
 
-    monkeypatch.setattr("shared_core.atomic.os.fsync", watched)
+    monkeypatch.setattr("shared_core.files.os.fsync", watched)
     write_whole(path, "käse\n")
     assert seen == [(6, False)]
     assert path.read_bytes() == "käse\n".encode()

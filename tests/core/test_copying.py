@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from shared_core.copying import copier
+from shared_core.metadata import copier
 
 copied = copier("the {}".format)
 

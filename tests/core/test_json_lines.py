@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared_core.json_lines import read_lines
+from shared_core.files import read_lines
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared_core.checking import check_several
+from shared_core.files import shorten_json
 from shared_core.generation.retry import describe
-from shared_core.json_lines import shorten_json
 from shared_core.wording import shortened
 
 

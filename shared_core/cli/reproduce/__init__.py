@@ -6,13 +6,13 @@ import argparse
 import json
 
 from shared_core import __version__
-from shared_core.atomic import write_whole
 from shared_core.cli import models, options
 from shared_core.cli.console import Console
 from shared_core.cli.files import check_file
 from shared_core.cli.installed import EMBEDDING, LOCAL_MODEL, check_installed
 from shared_core.cli.reproduce import caus, good_positions, positional_bias, tables
 from shared_core.comparison import PIPELINES
+from shared_core.files import write_whole
 
 DESCRIPTION = "Run the experiments of a paper, and show its figures next to yours."
 
