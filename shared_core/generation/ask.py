@@ -220,6 +220,8 @@ class _Run:
         self.found.update(client.kept(self.requests))
         self._report(self.found)
         missing = [request for request in self.wanted if request not in self.found]
+        if client.batch_size > 1:  # the longest request decides what its whole batch costs
+            missing.sort(key=lambda request: -sum(map(len, request)))
         starts = range(0, len(missing), client.batch_size)
         batches = [missing[start : start + client.batch_size] for start in starts]
         try:
