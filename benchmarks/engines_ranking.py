@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.embedding import add_options, chosen
 from benchmarks.labelled import Collection, read
-from benchmarks.quality import embed
 from shared_core import CAUS, HybridIndex
 from shared_core.engines import Engine, connect
 from shared_core.evaluation.retrieval import retrieval_measures
@@ -34,13 +34,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", required=True)
     parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag")
+    add_options(parser, "quality")
     given = parser.parse_args()
+    embed = chosen(given)
     for source in given.data:
         collection = read(source)
-        passages = embed([each.text for each in collection.passages], given.cache)
+        passages = embed([each.text for each in collection.passages])
         asked = dict([*collection.queries.items()][: given.queries])
-        vectors = embed([*asked.values()], given.cache)
+        vectors = embed([*asked.values()])
         queries = [Query(*each) for each in zip(asked.values(), vectors, strict=True)]
         index = HybridIndex()
         index.add(collection.passages, passages)

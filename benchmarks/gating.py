@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.embedding import add_options, chosen
 from benchmarks.gating_collections import read, split
 from benchmarks.gating_fraction import fractions
 from benchmarks.gating_hosts import hosts
 from benchmarks.gating_policies import policies, separations, transfer
 from benchmarks.gating_speed import growth
 from benchmarks.gating_transforms import Model, transforms
-from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_model
+from shared_core.cli.embedding import EmbeddingCache
 from shared_core.cli.models import HELP, open_model
 from shared_core.errors import PosragError
 from shared_core.gating import EVERYDAY_QUESTIONS
@@ -45,7 +45,7 @@ def main() -> None:
     # Into a file, too, line by line: the whole takes a while.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     warnings.simplefilter("ignore")
-    embed = EmbeddingCache(EmbeddingModel(default_model()), options.cache, Console())
+    embed = chosen(options)
     everyday = embed(EVERYDAY_QUESTIONS)
     if {*options.parts} - {"speed"}:
         _accuracy(options, embed, everyday)
@@ -74,7 +74,7 @@ def _accuracy(options: argparse.Namespace, embed: EmbeddingCache, everyday: np.n
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag" / "gating")
+    add_options(parser, "gating")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--llm", metavar="MODEL", help=f"rewrites, and writes passages: {HELP}")
     parser.add_argument("--llm-questions", type=int, default=200, help="of each kind, for --llm")
