@@ -4,13 +4,14 @@
 
     python -m benchmarks.gating --data FOLDER [FOLDER ...]
 
-A folder holds the layout of BEIR, see `benchmarks.quality`. A third of each collection's
-topics (or titles) is held out: questions about the rest are positives; questions about the
-held-out part, and those of every other collection, are negatives. Embeddings are kept under
-``--cache``, and a run that was interrupted goes on. The parts: ``separation``, ``policies``,
-``transfer``, ``fraction`` (the constant of the calibrated edge, chosen on other collections),
-``transforms`` (rewriting and HyDE; ``--llm`` measures them by a model of one's own) and ``speed``.
-One folder alone has no foreign questions, so ``transfer`` and ``fraction`` want several.
+A folder holds the layout of BEIR; other names are those of `benchmarks.quality`. A third of each
+collection's topics (titles, modules) is held out: questions about the rest are positives; questions
+about the held-out part, and those of every other collection, are negatives. Embeddings, by the
+model of ``--embedding``, are kept under ``--cache``, and a run that was interrupted goes on. The
+parts: ``separation``, ``policies``, ``transfer``, ``constants`` (those of the default, each chosen
+on other collections), ``transforms`` (rewriting and HyDE; ``--llm`` measures them by a model of
+one's own) and ``speed``.
+One folder alone has no foreign questions, so ``transfer`` and ``constants`` want several.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.embedding import add_options, chosen
 from benchmarks.gating_collections import read, split
-from benchmarks.gating_fraction import fractions
+from benchmarks.gating_constants import constants
 from benchmarks.gating_hosts import hosts
 from benchmarks.gating_policies import policies, separations, transfer
 from benchmarks.gating_speed import growth
@@ -37,7 +37,7 @@ from shared_core.gating import EVERYDAY_QUESTIONS
 LONGEST = 64
 """Tokens of an answer of ``--llm``, where it can be told."""
 
-PARTS = ("separation", "policies", "transfer", "fraction", "transforms", "speed")
+PARTS = ("separation", "policies", "transfer", "constants", "transforms", "speed")
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _accuracy(options: argparse.Namespace, embed: EmbeddingCache, everyday: np.ndarray) -> None:
-    collections = [read(folder, embed) for folder in options.data]
+    collections = [read(source, embed) for source in options.data]
     splits = [split(collection, collections) for collection in collections]
     several = len(collections) > 1
     if "separation" in options.parts:
@@ -65,15 +65,15 @@ def _accuracy(options: argparse.Namespace, embed: EmbeddingCache, everyday: np.n
         policies(splits, everyday, embed)
     if "transfer" in options.parts and several:
         transfer(splits, everyday)
-    if "fraction" in options.parts and several:
-        fractions(splits, everyday, embed)
+    if "constants" in options.parts and several:
+        constants(splits, embed)
     if "transforms" in options.parts:
         transforms(splits, embed, options.model)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", type=Path, required=True)
+    parser.add_argument("--data", nargs="+", required=True)
     add_options(parser, "gating")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--llm", metavar="MODEL", help=f"rewrites, and writes passages: {HELP}")

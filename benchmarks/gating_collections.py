@@ -10,14 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import labelled
 from benchmarks.labelled import judgements, lines
-from shared_core.gating import VectorCandidates, key_phrases
+from shared_core.gating import VectorCandidates, WordCoverage, key_phrases
 
 SEED = 0
 MOST_NEGATIVES = 2000
 HELD_OUT, OTHERS = "held-out topics", "other collections"
 
 Embed = Callable[[Sequence[str]], np.ndarray]
+
+Evidence = list[tuple[float, float]]
+"""Highest similarity of each question, and share of its words in the nearest passages."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,21 @@ class Split:
         """Return each question's highest similarity."""
         return np.concatenate([highest(each.vectors, self.vectors) for each in asked])
 
+    def evidence(self, asked: Asked, words: WordCoverage) -> Evidence:
+        """Return each question's highest similarity, and the share of its words nearby."""
+        scores = asked.vectors @ self.vectors.T
+        nearest = np.argpartition(-scores, 5, axis=1)[:, :5]
+        return [
+            (float(row.max()), words.share(query, [self.texts[at] for at in near]))
+            for row, near, query in zip(scores, nearest, asked.texts, strict=True)
+        ]
 
-def read(folder: Path, embed: Embed) -> Collection:
+
+def read(source: str, embed: Embed) -> Collection:
+    """Read a folder, or what else `source` stands for: then the topics are modules."""
+    folder = Path(source)
+    if not (folder / "corpus.jsonl").is_file():
+        return _installed(labelled.read(source), embed)
     documents = list(lines(folder / "corpus.jsonl"))
     row = {document["_id"]: number for number, document in enumerate(documents)}
     gold: dict[str, int] = {}
@@ -109,6 +126,21 @@ def read(folder: Path, embed: Embed) -> Collection:
         queries=[query["text"] for query in queries],
         query_vectors=embed([query["text"] for query in queries]),
         golds=np.array([gold[query["_id"]] for query in queries]),
+    )
+
+
+def _installed(found: labelled.Collection, embed: Embed) -> Collection:
+    row = {passage.id: number for number, passage in enumerate(found.passages)}
+    texts, queries = [each.text for each in found.passages], [*found.queries.values()]
+    return Collection(
+        name=found.name,
+        texts=texts,
+        titles=[*row],
+        vectors=embed(texts),
+        topics=np.array([re.sub(r"[.:]\w+$", "", id) for id in row]),
+        queries=queries,
+        query_vectors=embed(queries),
+        golds=np.array([row[next(iter(found.relevant[query]))] for query in found.queries]),
     )
 
 

@@ -81,14 +81,8 @@ def _with_words(each: Split, gate: VectorCandidates) -> None:
     coverage.add(each.texts)
 
     def retrieved(asked: Sequence[Asked]) -> np.ndarray:
-        decisions = []
-        for part in asked:
-            scores = part.vectors @ each.vectors.T
-            nearest = np.argpartition(-scores, 5, axis=1)[:, :5]
-            for row, near, query in zip(scores, nearest, part.texts, strict=True):
-                share = coverage.share(query, [each.texts[n] for n in near])
-                decisions.append(gate.decide(float(row.max()), coverage=share).retrieve)
-        return np.array(decisions)
+        found = [pair for part in asked for pair in each.evidence(part, coverage)]
+        return np.array([gate.decide(near, coverage=share).retrieve for near, share in found])
 
     yes = retrieved([each.positives])
     cells = [

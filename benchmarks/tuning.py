@@ -11,7 +11,7 @@ judge it: nDCG@10 less that of the best fixed weight of min-max fusion for the w
 
 The last rows leave out each collection in turn: how many questions speak for the present weight is
 chosen on the others, by their mean over all numbers of labels; and so is the weight of a default
-for this embedding model.
+for this embedding model. What each weight loses follows.
 """
 
 from __future__ import annotations
@@ -91,12 +91,14 @@ def left_out(by_hold: Mapping[int, Sequence[Scores]]) -> list[Scores]:
 
 
 def weights(curves: Scores) -> None:
-    """Print the weight that is best for the others of each collection, and what it loses there."""
+    """Print the weight that is best for the others of each collection; and what each loses."""
     others = (curves.sum(axis=0) - curves) / (len(curves) - 1)
     best = others.argmax(axis=1)
     lost = curves[np.arange(len(curves)), best]
     print(f"weight without labels, chosen on the others: {WEIGHTS[best].tolist()}")
     print(f"{'':32}mean {lost.mean():+.4f}, worst {lost.min():+.4f}")
+    for weight, column in zip(WEIGHTS, curves.T, strict=True):
+        print(f"weight {weight:<25}mean {column.mean():+.4f}, worst {column.min():+.4f}")
 
 
 def losses(ours: Scores, min_max: Scores, draws: int, hold: int) -> Scores:

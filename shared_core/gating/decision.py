@@ -35,6 +35,9 @@ Accuracy is flat around the constants: ``python -m benchmarks.gating``.
 NEIGHBOURING = 0.99
 """Share of the questions about other parts of the corpus below their level."""
 
+RAISE = 0.5
+"""How far the edge is raised towards that level, where it lies above."""
+
 STEEPNESS = 8.0
 """Change in the log-odds that the corpus answers, from the foreign level to the near level."""
 
@@ -235,7 +238,7 @@ class Levels:
         edge = self.foreign + SHARE * (self.near - self.foreign)
         if self.neighbouring is None:
             return edge
-        return max(edge, (edge + self.neighbouring) / 2)
+        return max(edge, (1 - RAISE) * edge + RAISE * self.neighbouring)
 
     @property
     def fault(self) -> str | None:
