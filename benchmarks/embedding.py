@@ -13,8 +13,7 @@ from typing import Any
 
 from shared_core.arrays import Vectors
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.embedding import EmbeddingCache
+from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_model
 from shared_core.vectors import l2_normalized
 
 WORDLLAMA = "wordllama"
