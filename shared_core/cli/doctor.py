@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shared_core import HybridIndex, PositionProfile, __version__
 from shared_core.cli import collection, options
-from shared_core.cli.console import Console
+from shared_core.cli.console import Console, writing_results
 from shared_core.cli.installed import EXTRAS, missing_of
 from shared_core.native import kernels
 from shared_core.sensitivity.records import profile_folder
@@ -32,8 +32,9 @@ def add_options(parser: options.Options) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0, or 1 if a database holds something that is amiss."""
     if arguments.what is None:
-        for line in _installed():
-            print(line)  # noqa: T201 -- rich may be missing
+        with writing_results():
+            for line in _installed():
+                print(line)  # noqa: T201 -- rich may be missing
         return 0
     console = Console()
     if "://" in arguments.what:

@@ -99,10 +99,11 @@ def test_characters_that_a_stream_cannot_show_do_not_end_the_work(
 
 
 def test_results_that_nobody_reads_are_no_error(comparison: list[str], gone: IO[str]) -> None:
-    """Nor is a help text."""
-    for arguments in (comparison, ["--help"]):
+    """Nor is a help text, or what is printed without rich."""
+    for arguments in (comparison, ["--help"], ["doctor"]):
         finished = process(*arguments, stdout=gone)
         assert finished.returncode == 0
+        assert "Errno" not in finished.stderr
         assert "Error" not in finished.stderr
 
 
