@@ -8,9 +8,10 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from shared_core.cli.console import Console
+from shared_core.cli.installed import EXTRAS
 from shared_core.cli.options import Options
 from shared_core.demo import EmbedTexts
-from shared_core.engines import Engine, connect
+from shared_core.engines import ENGINES, Engine, connect
 from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage, Query
 from shared_core.vectors import SAME_MODEL
@@ -38,6 +39,12 @@ def add_collection(parser: Options, more: str = "") -> None:
     """Add the name of the collection; `more` says what becomes of it."""
     parser.add_argument("--collection", default="posrag", help=f"name of the collection in the "
         f"database{more} (default: posrag)")  # fmt: skip
+
+
+def packages(url: str) -> tuple[str, ...]:
+    """Return the modules that the database of an address needs."""
+    module, _ = ENGINES.get(url.partition("://")[0].partition("+")[0], ("", ""))
+    return EXTRAS[module][0] if module else ()
 
 
 @contextmanager

@@ -22,7 +22,7 @@ def add_options(parser: options.Options) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0, or 1 if something is amiss."""
-    check_installed("rich")
+    check_installed("rich", *collection.packages(arguments.url))
     console = Console()
     with collection.opened(arguments.url, arguments.collection) as engine:
         found = engine.describe()

@@ -31,7 +31,7 @@ def add_options(parser: options.Options) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed("rich", *EMBEDDING)
+    check_installed("rich", *EMBEDDING, *collection.packages(arguments.engine))
     console = Console()
     passages = read_passages(arguments.data)
     model = EmbeddingModel(arguments.embedding)

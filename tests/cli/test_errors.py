@@ -97,6 +97,11 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
             ["ir_measures", "torch"],
             "ir_measures and torch are not installed; run: pip install 'posrag[eval,models]'",
         ),
+        (
+            ["engine", "qdrant://localhost"],
+            ["rich", "qdrant_client"],
+            "rich and qdrant_client are not installed; run: pip install 'posrag[eval,qdrant]'",
+        ),
     ],
 )
 def test_all_that_is_not_installed_is_named_at_once(
