@@ -17,6 +17,7 @@ from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_mo
 from shared_core.vectors import l2_normalized
 
 WORDLLAMA = "wordllama"
+CACHE = Path.home() / ".cache" / "posrag"
 
 
 def add_options(parser: argparse.ArgumentParser, folder: str) -> None:
@@ -26,13 +27,18 @@ def add_options(parser: argparse.ArgumentParser, folder: str) -> None:
         default=default_model(),
         help=f"folder or hub name, or {WORDLLAMA}: what that package brings (pip install it)",
     )
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag" / folder)
+    parser.add_argument("--cache", type=Path, default=CACHE / folder)
 
 
 def chosen(options: argparse.Namespace) -> EmbeddingCache:
     """Return the model of the options of `add_options`, behind its cache."""
     kind = WordLlama if options.embedding == WORDLLAMA else EmbeddingModel
     return EmbeddingCache(kind(options.embedding), options.cache, Console())
+
+
+def embed(texts: Sequence[str], cache: Path = CACHE / "quality") -> Vectors:
+    """Embed with all-MiniLM-L6-v2, or take from `cache` what an earlier run left there."""
+    return EmbeddingCache(EmbeddingModel(default_model()), cache, Console())(texts)
 
 
 class WordLlama(EmbeddingModel):

@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from benchmarks.quality import embed
+from benchmarks.embedding import embed
 from benchmarks.span_corpora import COLLECTIONS, Collection, beir
 from benchmarks.span_measures import (
     Extent,

@@ -43,7 +43,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality import embed
+from benchmarks.embedding import embed
 from benchmarks.span_measures import Extent, rescued_by_neighbour, span_recall
 from instruments.corpus import ABSTENTION, Fact, Key, Style, ask, keys, write
 from instruments.words import VALUES
