@@ -148,9 +148,9 @@ PARTS = {
     ),
     "caus": Part(
         "Table I of CAUS",
-        "13 of 52 questions about the API of the installed PyTorch, of which the model answers none "
-        "as asked in any arm, so that only the columns of retrieval say something. All 52 would "
-        "take hours, and these took some 90 minutes in several runs.",
+        "13 of 52 questions about the API of the installed PyTorch, of which the model answers "
+        "none as asked in any arm, so that only the columns of retrieval say something. All 52 "
+        "would take hours, and these took some 90 minutes in several runs.",
         ("reproduce caus --model MODEL --n 13 --max-new-tokens 32 --output OUT/caus.json",),
     ),
 }
