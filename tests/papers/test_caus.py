@@ -86,14 +86,6 @@ def test_equation_4_and_algorithm_1_give_the_same_u_shape() -> None:
         assert list(PLACEMENTS["u_shape"]()(k)) == equation_4(k)
 
 
-def test_the_other_reading_of_equation_4_is_another_order() -> None:
-    """Read as "the slot of rank i", eq. 4 is not Algorithm 1 from k=4 on: the choice matters."""
-    for k in range(3, 20):
-        slot_of_rank = equation_4(k)
-        read_wrong = [slot_of_rank.index(slot) for slot in range(k)]
-        assert (read_wrong == algorithm_1_phase_2(range(k))) == (k == 3)
-
-
 def test_equation_2_by_hand() -> None:
     """Dense 0.9 0.5 0.1 and sparse 2 10 6, alpha 0.3: scores 0.3, 0.85, 0.35."""
     fused = fuse([0.9, 0.5, 0.1], [2.0, 10.0, 6.0], fusion="min_max")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shared_core import PLACEMENTS
-from shared_core.arrays import Scores
 from shared_core.attention.relevance import document_scores
 from shared_core.placement.scored import attention_placement, reversed_attention_placement
 
@@ -16,20 +15,6 @@ BEST_FIRST = list(range(9, -1, -1))
 
 U_SHAPE = np.repeat([0.45, 0.4, 0.35, 0.2, 0.1, 0.15, 0.3, 0.6, 0.7, 0.8], 10)
 """A curve steeper towards the question, whose sides are taken R R R L L L R L R, then the last."""
-
-
-def sides(curve: Scores, ranking: list[int], lengths: list[int]) -> str:
-    """Which end each document in turn goes to, read off the slots."""
-    slots, out = list(attention_placement(ranking, curve, lengths)), ""
-    for document in ranking[:-1]:
-        out += "R" if slots[-1] == document else "L"
-        slots.remove(document)
-    return out
-
-
-def test_the_curve_gives_the_side_sequence_of_appendix_e() -> None:
-    """What the example must have been: 9, 8, 7 right, 6, 5, 4 left, 3 right, 2 left, 1 right."""
-    assert sides(U_SHAPE, BEST_FIRST, LENGTHS) == "RRRLLLRLR"
 
 
 def test_u_shaped_placement_of_appendix_e() -> None:
@@ -49,13 +34,6 @@ def test_reverse_u_shaped_placement_of_appendix_e() -> None:
 def test_default_and_reverse_default_of_appendix_e(name: str, order: range) -> None:
     """Ordered input has the best next to the question; reversed, furthest from it."""
     assert [BEST_FIRST[rank] for rank in PLACEMENTS[name]()(10)] == list(order)
-
-
-def test_r_u_maps_slots_to_documents() -> None:
-    """Not documents to slots, which for these orders is another permutation."""
-    placed = attention_placement(BEST_FIRST, U_SHAPE, LENGTHS)
-    assert placed[0] == 6
-    assert placed.index(0) == 4
 
 
 def test_coordinates_are_those_of_the_document_region() -> None:

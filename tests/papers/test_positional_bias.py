@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from shared_core import PLACEMENTS, PositionProfile
 from shared_core.placement import MaxRelevance, MinDistraction
 
@@ -38,15 +36,6 @@ def test_equal_slots_are_taken_front_first() -> None:
     """A flat profile prefers no slot, so the ranked order stands."""
     flat = PositionProfile(model="flat", accuracy=(0.5,) * 4, distraction=(0.1,) * 4)
     assert MaxRelevance()(4, flat) == MinDistraction()(4, flat) == (0, 1, 2, 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "order"),
-    [("sequential", (0, 1, 2, 3)), ("inverse", (3, 2, 1, 0))],
-)
-def test_sequential_and_inverse(name: str, order: tuple[int, ...]) -> None:
-    """Section 5: best first, and best last."""
-    assert PLACEMENTS[name]()(4) == order
 
 
 def test_shuffle_is_the_same_for_the_same_seed_and_differs_between_seeds() -> None:
