@@ -247,10 +247,6 @@ ROWS = np.ones((5, 2))
         (lambda: bootstrap_interval([[0.5], [math.nan]], first), "got nan"),
         (lambda: bootstrap_interval(ROWS, first, resamples=0), "integer >= 1, got 0"),
         (lambda: bootstrap_interval(ROWS, first, confidence=95), "between 0 and 1, got 95"),
-        (
-            lambda: bootstrap_interval(ROWS, lambda means: np.float64(1)),  # type: ignore[arg-type, return-value]
-            r"to shape \(10000,\), got shape \(\)",
-        ),
         (lambda: independent_interval([], 50, first), r"one value per slot, got shape \(0,\)"),
         (lambda: independent_interval([0.5, 80.8], 50, first), r"in \[0, 1\], got 80.8"),
         (lambda: mean_interval([0.5], 1), "at least 2 questions, got 1"),
