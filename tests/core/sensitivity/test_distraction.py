@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from shared_core.generation import HuggingFaceModel, Journal
+from shared_core.generation import Journal
 from shared_core.sensitivity import (
-    ANSWER,
     JudgedRanking,
     distracting_effect,
     distraction_measures,
     distractor_kind,
 )
-
-READERS = Path(__file__).parents[3] / "instruments"
 
 
 class Abstainer:
@@ -104,36 +101,8 @@ def test_an_interrupted_measurement_goes_on_with_every_sample_kept(tmp_path: Pat
     assert again.asked == []
 
 
-def test_a_trained_reader_is_distracted_by_a_document_about_a_similar_key() -> None:
-    """Real model, planted truth: the noun of the key tempts it, the adjective alone does not."""
-    pytest.importorskip("torch")
-    from instruments.words import ADJECTIVES, NOUNS
-
-    reader = HuggingFaceModel.from_pretrained(READERS / "biased", device="cpu")
-    document = "The code of {} {} is violet. It opened in winter."
-    rankings = [
-        JudgedRanking(
-            question=f"Which code has {adjective} {noun}?",
-            passages=(document.format(ADJECTIVES[-1], noun), document.format(adjective, NOUNS[-1])),
-            relevant=(False, False),
-        )
-        for adjective, noun in zip(ADJECTIVES[:8], NOUNS[:8], strict=True)
-    ]
-    effects = distracting_effect(reader, rankings, template=ANSWER)
-    kinds = {tuple(map(distractor_kind, row)) for row in effects}
-    assert kinds == {("hard", "weak")}
-    # With such clear cases the greedy answer abstains just where the probability says so.
-    answered = distracting_effect(reader, rankings, template=ANSWER, samples=1)
-    assert answered == [(1.0, 0.0)] * 8
-
-
 MEASURED = [
-    JudgedRanking(
-        question="How many?",
-        passages=("abstain at 0.1 ", "the answer", "abstain at 0.7 "),
-        relevant=(False, True, False),
-    ),
-    JudgedRanking(question="How far?", passages=("abstain at 0.9 ",), relevant=(False,)),
+    *RANKINGS,
     JudgedRanking(question="Who?", passages=("he",), relevant=(True,)),
     JudgedRanking(question="Who else?", passages=(), relevant=()),
 ]
@@ -173,8 +142,6 @@ def test_what_cannot_be_measured_is_refused() -> None:
         JudgedRanking(question=" ", passages=(), relevant=())
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         distraction_measures(MEASURED[:1], [(0, 0, 0)], ks=[0])
-    with pytest.raises(ValueError, match="shorter"):
-        distraction_measures(MEASURED, [(0, 0, 0)], ks=[1])
     with pytest.raises(
         ValueError,
         match="one value for each passage, got 2 for the 3 passages of question 'How many",

@@ -10,7 +10,6 @@ import pytest
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile, decide_order
 from shared_core.arrays import Scores
 from shared_core.evaluation.intervals import mean_interval
-from shared_core.sensitivity import Probe
 from shared_core.sensitivity.position_sensitivity import spread_slots
 from shared_core.types import Query
 
@@ -122,24 +121,6 @@ def test_spread_slots_hold_those_of_the_index(k: int) -> None:
     slots = spread_slots(k, 5)
     assert {0, (k - 1) // 2, k - 1} <= {*slots}
     assert len(slots) == min(k, 5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "opened"), [("biased", True), ("uniform", False)])
-def test_readers_show_their_bias_at_every_length(kind: str, opened: bool) -> None:
-    """Or that they have none."""
-    pytest.importorskip("transformers")
-    from instruments.cases import probe_questions
-    from tests.core.attention.readers import reader
-
-    asked = probe_questions(60, k=10, seed=5)
-    measured = [
-        Probe(k=k, slots=spread_slots(k, 5), looks=1).run(reader(kind), asked) for k in (4, 7, 10)
-    ]
-    joined = PositionProfile.of_lengths(measured)
-    assert joined.measure == "logprob"
-    for k in (4, 7, 10):
-        assert decide_order(joined, k=k).opened is opened, k
 
 
 def test_a_reader_without_a_bias_is_left_alone_at_every_length() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -99,33 +98,17 @@ def test_a_curve_places_another_prompt_in_one_round() -> None:
     assert found == attention_placement([3, 0, 1, 2], truth, lengths) == (3, 1, 2, 0)
 
 
-def test_a_curve_is_a_value() -> None:
-    """It can be kept as plain numbers, and read back."""
-    curve = curve_of([np.arange(1.0, 9.0)], 5)
-    assert {type(score) for score in curve.scores} == {float}
-    assert PositionalCurve(**dataclasses.asdict(curve)) == curve
-    assert len({curve, PositionalCurve(**dataclasses.asdict(curve))}) == 1
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: relative_scores([], 2), "no readings"),
-        (lambda: relative_scores([[1.0]], 0), "points .*got 0"),
         (lambda: relative_scores([[1.0], []], 2), "reading 1 has no att"),
         (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
-        (lambda: relative_scores([[[1.0]]], 2), r"must have shape \(n,\), got \(1, 1\)"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
-        (
-            lambda: PositionalCurve(model="m", scores=(1.0,), n=0),
-            "n must be an integer >= 1, got 0",
-        ),
-        (lambda: PositionalCurve(model="", scores=(1.0,), n=1), "model must be a name, got ''"),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, confidence=7),
             "confidence must lie between 0 and 1, got 7",
         ),
-        (lambda: PositionalCurve(model="m", scores=(1.0,), n=1).scores_for(-1), "got -1"),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, band=((0.0, 1.0),) * 2),
             "band has 2 intervals for 1 scores",
@@ -207,10 +190,3 @@ def test_a_file_that_is_no_curve_is_named(text: str, message: str, tmp_path: Pat
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         resolve_curve(path)
-
-
-def test_a_profile_is_not_taken_for_a_curve(tmp_path: Path) -> None:
-    """Both are JSON files of a model."""
-    path = PositionProfile(model="m", accuracy=(1.0, 0.5, 1.0)).save(tmp_path / "p.json")
-    with pytest.raises(ValueError, match=r"p\.json is not a positional curve"):
-        PositionalCurve.load(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from shared_core.sensitivity import (
     read_questions,
     torch_questions,
 )
-from shared_core.sensitivity.questions import check_context
 
 WHOLE = {"question": "q", "answers": ["a"], "gold": "g", "distractors": ["d1", "d2"]}
 
@@ -62,14 +60,6 @@ def test_numbers_below_one_are_named(n: int, k: int) -> None:
             questions(n, k=k)
 
 
-@pytest.mark.parametrize("k", [2, 2.5])
-def test_a_context_without_a_middle_is_refused_and_told_why(k: int) -> None:
-    check_context(3)
-    message = f"k must be an integer >= 3, got {k}: below 3 there is no middle to compare"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        check_context(k)
-
-
 def test_questions_of_the_torch_api_are_answered_by_their_passage_alone() -> None:
     """The required call stands in the gold passage and in no distractor."""
     pytest.importorskip("torch")
@@ -103,7 +93,6 @@ def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
         ({**WHOLE, "gold": ""}, "has no gold passage"),
         ({"q": "q", "answer": "a"}, 'no field "question"; it has q, answer'),
         ({**WHOLE, "answers": []}, "has no answers"),
-        ({**WHOLE, "answers": ["a", ""]}, "has no answers"),
         ({**WHOLE, "answers": [1]}, "answers must be a list of strings"),
         ({**WHOLE, "distractors": "d"}, "distractors must be a list of strings"),
         ({**WHOLE, "question": None}, "question must not be blank"),
