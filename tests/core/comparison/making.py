@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from instruments.corpus import held_out_questions
 from shared_core import Passage
@@ -29,6 +30,15 @@ def reader_data(n: int, *, k: int, ranks: Sequence[int], seed: int) -> Compariso
             )
         )
     return ComparisonData(questions=tuple(questions), passages=tuple(passages))
+
+
+def numbered(data: ComparisonData) -> ComparisonData:
+    """Return the same data, whose passages say which document they are of, and where in it."""
+    passages = (
+        replace(each, metadata={"document": each.id.split("-")[0], "number": int(each.id[-1])})
+        for each in data.passages
+    )
+    return replace(data, passages=tuple(passages))
 
 
 def codes(n: int, *, k: int = 4, gold: int | None = 0) -> ComparisonData:

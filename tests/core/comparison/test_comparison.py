@@ -43,6 +43,7 @@ from tests.core.comparison.making import (
     codes,
     first,
     last,
+    numbered,
     reader_data,
     refusing,
     shown,
@@ -454,14 +455,10 @@ def test_steps_leave_out_near_duplicates_and_second_passages_of_a_document() -> 
 
 def test_hits_and_spans_fill_one_budget() -> None:
     """Of three hits two fit; with neighbours the best one takes that after it instead."""
-    data = codes(3, k=9)
+    data = numbered(codes(3, k=9))
     rest = tuple(replace(each, ranking=each.ranking[::3]) for each in data.questions)
-    placed = tuple(
-        replace(each, metadata={"document": each.id.split("-")[0], "number": int(each.id[-1])})
-        for each in data.passages
-    )
-    data = replace(data, questions=rest, passages=placed)
-    tokens = estimate_tokens(placed[0].text)
+    data = replace(data, questions=rest)
+    tokens = estimate_tokens(data.passages[0].text)
     comparison = Comparison(
         ks=(3,), pipelines=("given", "given+spans"), token_budget=2 * tokens + 1
     )
@@ -495,21 +492,18 @@ def test_passages_are_read_in_the_order_of_their_documents() -> None:
 
 def test_neighbours_join_what_was_found_and_count_for_it() -> None:
     """Two passages that touch are one span, and a span with the gold passage is relevant."""
-    data = codes(6, gold=3)
-    placed = tuple(
-        replace(each, metadata={"document": each.id.split("-")[0], "number": int(each.id[-1])})
-        for each in data.passages
-    )
+    data = numbered(codes(6, gold=3))
     comparison = Comparison(ks=(2,), pipelines=("given", "given+spans"))
-    plain, spans = comparison.run(last, replace(data, passages=placed)).settings
+    plain, spans = comparison.run(last, data).settings
     assert plain.passages[0] == ("0-0", "0-1")
     assert spans.passages[0] == ("0-0+0-1+0-2+0-3",)
     assert [setting.retrieval["hit@2"].mean for setting in (plain, spans)] == [0, 1]
     assert (plain.gold_ranks[0], spans.gold_ranks[0]) == (None, 0)
     assert spans.strategies[0].estimates["em"].mean == 1
     with pytest.raises(ValueError, match=r"\+spans needs document and number .*'0-0' has {}"):
-        comparison.job(last, data)
-    twice = (*placed[:-1], replace(placed[-1], metadata=placed[-2].metadata))
+        comparison.job(last, codes(6, gold=3))
+    *others, before, at_end = data.passages
+    twice = (*others, before, replace(at_end, metadata=before.metadata))
     with pytest.raises(ValueError, match="'5-2' and '5-3' are both number 2 of document '5'"):
         comparison.job(last, replace(data, passages=twice))
 

@@ -12,17 +12,12 @@ import pytest
 
 pytest.importorskip("ir_measures")
 
-from instruments.planted import planted_rankings
-from shared_core import HuggingFaceModel, Journal, Passage, PositionProfile
+from shared_core import Journal, PositionProfile
 from shared_core.comparison import (
     Comparison,
-    ComparisonData,
-    Question,
     to_markdown,
 )
-from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
-from shared_core.placement import distraction_placement
-from shared_core.sensitivity import distracting_effect
+from shared_core.generation.templates import ABSTAIN, PromptTemplate
 from tests.core.comparison.making import codes, last, shown
 
 PROFILE = PositionProfile(model="mine", accuracy=(0.1, 0.2, 0.3, 0.9))
@@ -37,13 +32,12 @@ def effect_of_second(number: int, place: int) -> float:
 class Scoring:
     """Answers with the last code; tells by rule how probable it is to abstain of one passage."""
 
-    name = fingerprint = "scoring"  # whenever it is to be interrupted
+    name = fingerprint = "scoring"
     batch_size = 4
 
     def __init__(self, effect: Callable[[int, int], float] = effect_of_second) -> None:
         self.effect = effect
         self.read: list[str] = []
-        self.interrupt_after: int | None = None
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         return last(prompts)
@@ -52,8 +46,6 @@ class Scoring:
         self, prompts: Sequence[str], continuations: Sequence[str]
     ) -> list[list[float]]:
         assert {*continuations} == {" NO-RESPONSE"}
-        if self.interrupt_after is not None and len(self.read) >= self.interrupt_after:
-            raise KeyboardInterrupt
         self.read += prompts
         return [[math.log(1 - self._effect(prompt))] for prompt in prompts]
 
@@ -151,22 +143,6 @@ def test_asked_afresh_nothing_stale_counts_although_passages_have_still_to_be_re
     assert strategy.outcomes["em"] == (1.0,) * len(data.questions)
 
 
-def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
-    """What was read before is read off the journal."""
-    model, journal = Scoring(), Journal(tmp_path / "answers")
-    model.interrupt_after = 20
-    with pytest.raises(KeyboardInterrupt, match="20 of 40 answers are kept in"):
-        ASKED.run(model, codes(10), journal=journal)
-    assert len(model.read) == 20
-    model.interrupt_after = None
-    resumed = ASKED.run(model, codes(10), journal=Journal(tmp_path / "answers"))
-    assert len(model.read) == len({*model.read}) == 40
-    assert resumed.to_json() == ASKED.run(Scoring(), codes(10)).to_json()
-    again = Scoring()
-    assert ASKED.run(again, codes(10), journal=Journal(tmp_path / "answers")) == resumed
-    assert again.read == []
-
-
 def test_a_passage_that_the_model_fails_on_costs_its_question_alone() -> None:
     """It is left out of all strategies, with the reason."""
 
@@ -189,21 +165,3 @@ def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job(
     distraction = PositionProfile(model="mine", distraction=(0.1, 0.2, 0.3))
     with pytest.raises(ValueError, match="holds no accuracy"):
         replace(ASKED, profile=distraction).job(Scoring(), codes(3))
-
-
-def test_a_real_model_is_read_by_its_own_prompt(biased: HuggingFaceModel) -> None:
-    """The reader abstains in the prompt it was trained on; planted hard distractors stand out."""
-    rankings = planted_rankings(6, hard=1, weak=2, seed=3)
-    passages, questions = [], []
-    for number, each in enumerate(rankings):
-        ids = tuple(f"{number}-{place}" for place in range(4))
-        passages += map(Passage, ids, each.texts)
-        questions.append(Question(question=each.question, answers=(each.answer,), ranking=ids))
-    data = ComparisonData(questions=tuple(questions), passages=tuple(passages))
-    result = replace(ASKED, abstain=ANSWER).run(biased, data)
-    blind = [replace(each.judged, relevant=(False,) * 4) for each in rankings]
-    effects = distracting_effect(biased, blind, template=ANSWER)
-    assert {max(row) > 0.8 > min(row) for row in effects} == {True}
-    assert [order for (order,) in result.settings[0].strategies[2].orders] == [
-        distraction_placement([1, 0.75, 0.5, 0.25], row, PROFILE) for row in effects
-    ]

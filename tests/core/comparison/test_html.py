@@ -15,7 +15,7 @@ pytest.importorskip("jinja2")
 
 from shared_core import GenerationError
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
-from shared_core.comparison.html_report import MOST_FAILURES, MOST_QUESTIONS, Scale, order_text
+from shared_core.comparison.html_report import MOST_FAILURES, MOST_QUESTIONS, order_text
 from tests.core.comparison.making import codes, last, shown
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -253,17 +253,6 @@ def test_one_question_gives_a_page_without_intervals() -> None:
     page = Page(to_html(compared(codes(1))))
     assert page.texts["h1"][0].startswith("Too few questions")
     assert page.named("line", "interval") == []
-
-
-def test_a_scale_holds_zero_and_all_values_and_has_round_ticks() -> None:
-    """Also of nothing, of equal values, and of tiny ones."""
-    for values in ((), (0.0,), (0.2, 0.2), (-0.001, 0.0004), (-1.0, 1.0), (0.03, 0.31)):
-        scale = Scale.around(values)
-        assert all(scale.lower < value < scale.upper for value in (0.0, *values))
-        assert 2 <= len(scale.ticks) <= 8
-    labels = [label for _, label in Scale.around((-0.12, 0.23)).ticks]
-    assert labels == ["-0.1", "0", "+0.1", "+0.2"]
-    assert Scale(0.0, 1.0, 0.25, "g").at(2.0) == 100.0
 
 
 def _titles(page: Page) -> list[str]:
