@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Sequence
 
-from shared_core.sensitivity import key_value_questions
 from tests.cli.interrupting import count
 
 
@@ -44,15 +43,6 @@ def slow(prompts: Sequence[str]) -> list[str]:
 def broken(prompts: Sequence[str]) -> list[str]:
     """Raise what a model's own code may raise."""
     raise RuntimeError("the weights are gone")
-
-
-def picky(prompts: Sequence[str]) -> list[str]:
-    """Answer right, but fail on two questions in the first slot, and say nothing to a third."""
-    found = [_read(prompt) for prompt in prompts]
-    which = {question.answers[0]: at for at, question in enumerate(key_value_questions(20, k=3))}
-    if any(slot == 0 and which.get(value) in (4, 5) for slot, _, value in found):
-        raise RuntimeError("a content filter withheld the answer")
-    return ["" if which.get(value) == 6 else value for _, _, value in found]
 
 
 number = 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared_core.corpora import torch_queries
-from tests.cli.interrupting import count
 
 _BY_QUERY = {query.query: query for query in torch_queries()}
 
@@ -21,20 +20,6 @@ def reader(prompts: Sequence[str]) -> list[str]:
             f"```python\ny = {query.required}\n```" if found else " ".join(query.keywords)
         )
     return answers
-
-
-def interrupted(prompts: Sequence[str]) -> list[str]:
-    """Answer like `reader`, count the prompts in a file, and be interrupted after some."""
-    count(prompts)
-    return reader(prompts)
-
-
-def picky(prompts: Sequence[str]) -> list[str]:
-    """Answer like `reader`, but refuse every prompt of the third query."""
-    third = torch_queries()[2].query
-    if any(f"\n\nQuestion: {third}\n" in prompt for prompt in prompts):
-        raise RuntimeError("refused")
-    return reader(prompts)
 
 
 def refusing(prompts: Sequence[str]) -> list[str]:

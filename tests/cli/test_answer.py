@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -24,11 +23,11 @@ def rows(out: str) -> list[tuple[str, ...]]:
     return _ROW.findall(out)
 
 
-def expected(demo: Demo, **options: Any) -> Iterator[tuple[str, ...]]:
+def expected(demo: Demo, caus: CAUS) -> Iterator[tuple[str, ...]]:
     index = HybridIndex()
     index.add(demo.passages, demo.model.embed([passage.text for passage in demo.passages]))
     vector = demo.model.embed([QUERY])[0]
-    (arrangement,) = CAUS(**options).search(index, [Query(QUERY, vector)])
+    (arrangement,) = caus.search(index, [Query(QUERY, vector)])
     for why, passage in zip(arrangement.explain(), arrangement.passages, strict=True):
         yield (
             str(why["slot"] + 1),
@@ -42,23 +41,23 @@ def expected(demo: Demo, **options: Any) -> Iterator[tuple[str, ...]]:
         )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options"),
-    [
-        ([], {"psi": "always"}),
-        (["--k", "3", "--fetch-k", "20"], {"k": 3, "fetch_k": 20, "psi": "always"}),
-        (["--alpha", "0.4"], {"alpha": 0.4, "psi": "always"}),
-        (["--placement", "inverse"], {"placement": "inverse", "psi": "always"}),
-        (["--psi", "1.3"], {"psi": 1.3}),
-    ],
-)
-def test_the_table_holds_the_cores_answer(
-    demo: Demo, arguments: list[str], options: dict[str, Any]
-) -> None:
-    outcome = demo("--query", QUERY, *arguments)
+def test_the_table_holds_the_cores_answer_and_a_framework_gets_the_options(demo: Demo) -> None:
+    """It need not run the model."""
+    tasks: list[DemoTask] = []
+
+    def order(task: DemoTask) -> list[str]:
+        tasks.append(task)
+        return core_order(task)
+
+    demo.orders = {"langchain": order}
+    options = ["--k", "3", "--fetch-k", "20", "--alpha", "0.4", "--placement", "inverse"]
+    outcome = demo("--query", QUERY, *options, "--psi", "1.3")
     assert outcome.status == 0
-    assert rows(outcome.out) == list(expected(demo, **options))
     assert f"Query: {QUERY}" in outcome.out
+    assert tasks[0].query == QUERY
+    assert tasks[0].caus == CAUS(k=3, fetch_k=20, alpha=0.4, placement="inverse", psi=1.3)
+    assert demo.embedded_passages() == len(demo.passages)
+    assert rows(outcome.out) == list(expected(demo, tasks[0].caus))
 
 
 def test_the_gate_is_told_with_its_reason(demo: Demo) -> None:
@@ -66,14 +65,6 @@ def test_the_gate_is_told_with_its_reason(demo: Demo) -> None:
     assert "Gate: shut (psi 0.900 does not exceed 1.0)" in shut
     assert [row[1] for row in rows(shut)] == [str(rank) for rank in range(1, 11)]
     assert "Gate: open (psi='always'), so the passages are placed by u_shape." in demo().out
-
-
-def test_orders_of_the_frameworks_are_shown_and_found_identical(demo: Demo) -> None:
-    outcome = demo("--k", "5")
-    assert outcome.status == 0
-    for title in ("core", "LangChain", "LlamaIndex"):
-        assert re.search(rf"^  {title} +1 3 5 4 2$", outcome.out, re.MULTILINE)
-    assert "The 3 orders are identical: core, LangChain, LlamaIndex." in outcome.out
 
 
 def test_a_framework_that_differs_is_named_and_fails_the_run(demo: Demo) -> None:
@@ -100,39 +91,10 @@ def test_a_framework_that_is_not_installed_is_told_and_left_out(demo: Demo) -> N
     assert "No framework took part" in demo().out
 
 
-def test_a_framework_gets_the_options_and_need_not_run_the_model(demo: Demo) -> None:
-    tasks: list[DemoTask] = []
-
-    def order(task: DemoTask) -> list[str]:
-        tasks.append(task)
-        return core_order(task)
-
-    demo.orders = {"langchain": order}
-    demo("--query", QUERY, "--k", "4", "--alpha", "0.6", "--psi", "1.2")
-    assert tasks[0].query == QUERY
-    assert tasks[0].caus == CAUS(k=4, alpha=0.6, psi=1.2)
-    assert demo.embedded_passages() == len(demo.passages)
-
-
-def test_nothing_but_text_when_piped(demo: Demo) -> None:
-    outcome = demo("--query", "odd [bold]markup[/bold] :smile: torch.add")
-    assert "\x1b" not in outcome.out + outcome.err
-    assert "odd [bold]markup[/bold] :smile: torch.add" in outcome.out
-    assert max(map(len, outcome.out.splitlines())) <= 100
-
-
 def test_rebuild_embeds_everything_again(demo: Demo) -> None:
     first = demo()
     assert demo("--rebuild").out == first.out
     assert demo.embedded_passages() == len(demo.passages)
-
-
-def test_an_interruption_elsewhere_is_one_line(demo: Demo) -> None:
-    demo()
-    demo.model.interrupt_after = 0
-    outcome = demo("--query", "How do I sort a tensor?")
-    assert outcome.status == 130
-    assert outcome.err.splitlines()[-1] == "posrag: interrupted"
 
 
 def test_what_does_not_fit_on_the_disk_is_named_with_the_way_out(demo: Demo) -> None:

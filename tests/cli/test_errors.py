@@ -79,7 +79,6 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
             "rich, torch and sentence_transformers are not installed; run: pip install "
             "'posrag[all]'",
         ),
-        (["probe", "m"], ["rich"], "rich is not installed; run: pip install 'posrag[eval]'"),
         (
             ["probe", "openai:m", "--data", "torch"],
             ["matplotlib", "torch", "langchain_openai"],
@@ -91,11 +90,6 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
             ["ir_measures", "jinja2", "transformers"],
             "ir_measures, jinja2 and transformers are not installed; run: pip install "
             "'posrag[eval,models]'",
-        ),
-        (
-            ["reproduce", "caus"],
-            ["ir_measures", "torch"],
-            "ir_measures and torch are not installed; run: pip install 'posrag[eval,models]'",
         ),
         (
             ["engine", "qdrant://localhost"],

@@ -161,14 +161,6 @@ def test_a_cache_that_cannot_be_written_is_told_before_anything_is_embedded(
     assert model.embedded == []
 
 
-def test_nothing_is_made_for_a_model_that_cannot_be_loaded(tmp_path: Path, cache: Path) -> None:
-    """Neither the folder of its vectors nor one above it."""
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(PosragError, match="cannot load the embedding model"):
-        opened(EmbeddingModel(str(tmp_path / "empty")), cache)(["text"])
-    assert not cache.exists()
-
-
 def test_threads_that_write_one_batch_at_once_do_not_disturb_each_other(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,26 +125,6 @@ def test_a_model_that_reads_what_is_retrieved_is_graded_so(
     assert shown in out
 
 
-def test_a_question_that_the_model_fails_on_is_left_out_and_reported(
-    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of all rows alike; the others are as in a run that asks everything."""
-    found = reproduce(cache, tmp_path / "picky.json", "--model", f"{MODULE}:picky")
-    out = " ".join(capsys.readouterr().out.split())
-    assert "1 of 52 questions is left out of all rows" in out
-    whole = reproduce(cache, tmp_path / "whole.json", "--model", f"{MODULE}:reader")
-    third = whole["questions"].pop(2)
-    assert found["questions"] == whole["questions"]
-    assert f"- 1: RuntimeError: refused (first: question {third['id']}, tables)" in out
-    assert found["failures"] == [
-        {"question": third["id"], "at": "tables", "reason": "RuntimeError: refused"}
-    ]
-    for ours, theirs in zip(found["rows"], whole["rows"], strict=True):
-        for values in theirs["outcomes"].values():
-            del values[2]
-        assert ours["outcomes"] == theirs["outcomes"]
-
-
 def test_a_model_that_answers_nothing_is_an_error(
     cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,34 +134,6 @@ def test_a_model_that_answers_nothing_is_an_error(
     err = capsys.readouterr().err
     assert "the model has failed on 32 of 32 questions, and the tables take at least 1; the" in err
     assert "RuntimeError: refused" in err
-
-
-def test_an_interrupted_run_goes_on_and_comes_to_the_same(
-    cache: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Byte for byte, and no prompt is asked twice."""
-    log = tmp_path / "calls"
-    monkeypatch.setenv("POSRAG_TEST_CALLS", str(log))
-    monkeypatch.setenv("POSRAG_TEST_INTERRUPT_AT", "200")
-    model = ["--model", f"{MODULE}:interrupted", "--name", "reader"]
-    command_line = ["reproduce", "caus", "--cache", str(cache), *model]
-    assert main(command_line) == 130
-    assert "answers are kept in" in capsys.readouterr().err
-    reproduce(cache, tmp_path / "resumed.json", *model)
-    prompts = len(log.read_text())
-    said = " ".join(capsys.readouterr().err.split())
-    assert "192 are answered already" in said
-    lost = 8  # the batch under way
-    assert f"{prompts - lost:,} different prompts" in said
-    reproduce(cache, tmp_path / "again.json", *model)
-    assert len(log.read_text()) == prompts
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "resumed.json").read_bytes()
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "elsewhere"))
-    reproduce(cache, tmp_path / "whole.json", *model)
-    assert (tmp_path / "whole.json").read_bytes() == (tmp_path / "resumed.json").read_bytes()
 
 
 def test_the_gate_decides_for_caus_alone(cache: Path, tmp_path: Path) -> None:
