@@ -176,20 +176,6 @@ def test_whole_questions_are_left_out_to_stay_within_max_calls(tmp_path: Path) -
         assert profile.stopped == "max_calls=23 suffices for 4 of 7 questions"
 
 
-def test_a_second_run_asks_nothing_again(tmp_path: Path) -> None:
-    """Answers come from the journal, do not count as calls, and a larger run adds only the rest."""
-    first, second = SlotReader(U_SHAPE), SlotReader(U_SHAPE)
-    before = EXACT.run(first, questions(6, 5), journal=Journal(tmp_path / "j.jsonl"))
-    journal = Journal(tmp_path / "j.jsonl")
-    plan = EXACT.plan(second, questions(10, 5), journal=journal)
-    assert (plan.kept, plan.calls) == (30, 20)
-    again = EXACT.run(second, questions(6, 5), journal=journal)
-    assert second.asked == []
-    assert again.outcomes == before.outcomes
-    EXACT.run(second, questions(10, 5), journal=journal)
-    assert len(second.asked) == 20
-
-
 def test_what_is_to_be_forgotten_is_asked_again(tmp_path: Path) -> None:
     """That probe's answers, and no others."""
     journal = Journal(tmp_path / "j.jsonl")
