@@ -151,3 +151,13 @@ def test_a_ceiling_and_an_unread_middle_are_told() -> None:
     assert "too easy" in lines(replace(ACCURACY, accuracy=(1.0, 1.0, 1.0)))
     assert "too easy" not in lines(ACCURACY)
     assert "above 1,000" in lines(replace(ACCURACY, accuracy=(1.0, 0.0, 1.0)))
+
+
+def test_questions_that_are_left_out_are_told_with_the_reason() -> None:
+    """And how many answers are empty; nothing where there is nothing to tell."""
+    failing = replace(ACCURACY, n=18, failures={"RuntimeError: filtered": 2}, empty=3)
+    told = " ".join(report.missing_lines(failing))
+    assert "2 of 20 questions are left out of the curve, because not every answer to them" in told
+    assert "- 2: RuntimeError: filtered" in told
+    assert "3 of 54 answers are empty and count as wrong." in told
+    assert [*report.missing_lines(ACCURACY)] == []

@@ -272,6 +272,7 @@ FEW = ranked(4, k=4)
         (["caus", "--model", "tests.cli.calling:nobody"], None, "is not a model"),
         (["goodpositions", "--model", "openai:gpt"], [], "shows no attention"),
         (["goodpositions", *ASKING, "--k", "11"], [], "give k=10 (--k 10) or less"),
+        (["goodpositions", *ASKING, "--n", "1"], [], "at least 2 questions, got 1"),
         (["goodpositions", *ASKING], ["{"], "data.jsonl, line 1:"),
         (["positionalbias", "--n", "3"], [], "3 questions will not do"),
         (["positionalbias", "--pipelines", "given"], [], "has none"),
