@@ -167,9 +167,11 @@ def asked(answer: str = "x", **known: Any) -> Question:
         (asked(gold=("a",)), asked("y", gold=("a",))),
         (asked(gold=("a",)), asked(gold=("b",))),
         (asked(ranking=("a", "b")), asked("y", ranking=("b", "a"))),
+        (asked(ranking=("a", "b"), gold=("a",)), asked(ranking=("a", "b"), gold=("b",))),
+        (asked(ranking=("a", "b"), gold=("a",)), asked(ranking=("a", "c"), gold=("a",))),
         (asked(ranking=("a", "b")), asked(ranking=("d", "b"))),
     ],
-    ids=["gold", "answers", "ranking", "text"],
+    ids=["gold", "answers", "ranking", "ranking, other gold", "gold, other ranking", "text"],
 )
 def test_a_question_that_is_there_twice_is_refused(first: Question, again: Question) -> None:
     """Its outcome would count as that of two, and the p-value would be too small."""

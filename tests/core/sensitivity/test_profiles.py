@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,7 @@ def test_a_profile_that_cannot_be_read_is_not_called_missing(
     [
         ({"accuracy": ()}, "accuracy by slot is empty"),
         ({"accuracy": (0.5, 80.8)}, r"accuracy must lie in \[0, 1\], got 80.8 in slot 1"),
+        ({"accuracy": (math.nan,)}, "got nan in slot 0"),
         ({"distraction": (0.1,)}, "distraction has 1 slots, accuracy has 2"),
         ({"distraction": (0.1, 1.5)}, "distraction must .* got 1.5 in slot 1"),
         ({"interval": (1.5, 1.1)}, r"interval must be \(lower, upper\), got \(1.5, 1.1\)"),
