@@ -103,7 +103,9 @@ def test_a_curve_places_another_prompt_in_one_round() -> None:
     [
         (lambda: relative_scores([], 2), "no readings"),
         (lambda: relative_scores([[1.0], []], 2), "reading 1 has no att"),
+        (lambda: relative_scores([[[1.0]]], 2), r"must have shape \(n,\), got \(1, 1\)"),
         (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
+        (lambda: PositionalCurve(model="", scores=(1.0,), n=1), "model must be a name, got ''"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, confidence=7),

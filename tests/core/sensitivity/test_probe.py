@@ -348,6 +348,7 @@ def test_what_cannot_be_asked_is_named_before_anything_is(
         ({"looks": 0}, "looks must be an integer >= 1, got 0"),
         ({"max_calls": 0}, "max_calls must be an integer >= 1, got 0"),
         ({"measure": "vibes"}, "'accuracy', 'logprob' or 'distraction', got 'vibes'"),
+        ({"k": 5, "slots": (0.0, 2.0, 4.0)}, "a slot must be an integer >= 0, got 0.0"),
         ({"k": 5, "slots": (0, 4)}, r"slots must ascend and hold \(0, 2, 4\), got \(0, 4\)"),
         ({"k": 5, "slots": (0, 2, 4, 5)}, r"slots must lie in 0..4, got \(0, 2, 4, 5\)"),
     ],
