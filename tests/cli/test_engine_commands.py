@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shared_core import connect
+from shared_core import HybridIndex, connect
 from shared_core.arrays import Vectors
 from shared_core.cli import collection
 from shared_core.cli import index as command
 from shared_core.cli.main import main
 from shared_core.corpora import torch_api_passages
+from shared_core.types import Query
 
-from .conftest import CountingModel, said, written
+from .conftest import CountingModel, Demo, said, written
 
 psycopg = pytest.importorskip("psycopg")
 PASSAGES = [*torch_api_passages()[:300]]
@@ -61,6 +62,21 @@ def index(
     built = Index(postgres, tmp_path / "docs.jsonl", request.node.name)
     monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
     return built
+
+
+def test_a_collection_is_searched_as_an_index_in_memory(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert index(lines()) == 0
+    assert "300 documents of 300 added; the collection" in said(capsys)[0]
+    memory = HybridIndex()
+    memory.add(PASSAGES, index.model.embed([passage.text for passage in PASSAGES]))
+    query = Query("sort a tensor", index.model.embed(["sort a tensor"])[0])
+    with connect(index.url, index.collection) as engine:
+        for leg in ("dense", "sparse"):
+            mine, theirs = (each.search_leg(leg, query, 5) for each in (engine, memory))
+            assert [each.id for each, _ in mine] == [each.id for each, _ in theirs]
+        assert engine.get([PASSAGES[7].id])[0].metadata == {"n": 7}
 
 
 def test_an_interrupted_run_goes_on(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,3 +219,29 @@ def test_a_collection_with_options_of_its_own_is_opened(
     assert out.endswith("Nothing is amiss.")
     assert main(["doctor", index.url, "--collection", "nothing"]) == 1
     assert "it is empty: posrag index fills it" in said(capsys)[0]
+
+
+@pytest.fixture
+def no_demo(postgres: str) -> Iterator[str]:
+    """Return the address of a database in which no demo has put passages, and leave it so."""
+    _clear(postgres)
+    yield postgres
+    _clear(postgres)
+
+
+def _clear(address: str) -> None:
+    find = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'posrag_demo%'"
+    with psycopg.connect(address, autocommit=True) as connection:
+        for (name,) in connection.execute(find).fetchall():
+            connection.execute(f'DROP TABLE "{name}" CASCADE')
+
+
+def test_the_demo_finds_the_same_in_a_database(demo: Demo, no_demo: str) -> None:
+    """Twice: the second time all is there."""
+    memory = demo()
+    for _ in range(2):
+        stored = demo("--engine", no_demo)
+        assert stored.status == 0
+        assert "The 4 orders are identical: core, in memory, LangChain, LlamaIndex" in stored.out
+        assert stored.out.startswith(memory.out.partition("\nThe prompt's order")[0])
+    assert demo.embedded_passages() == 0

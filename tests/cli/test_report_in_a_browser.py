@@ -171,6 +171,30 @@ def test_a_click_sorts_a_table_and_another_turns_it_round(page: Page) -> None:
     assert table.locator("tbody th").all_text_contents() == [str(n) for n in range(1, 25)]
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_the_paper(browser: Browser, report: Path, scheme: str) -> None:
+    """By 4.5 to 1, as the accessibility guidelines ask (WCAG 2.2, 1.4.3)."""
+    context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(report.as_uri())
+    luminance = """name => {
+        const made = document.createElement('i');
+        document.body.append(made);
+        made.style.color = `var(${name})`;
+        const parts = getComputedStyle(made).color.match(/[0-9.]+/g).slice(0, 3);
+        made.remove();
+        return parts.map(part => part / 255)
+            .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+    }"""
+    paper = page.evaluate(luminance, "--paper")
+    assert (paper > 0.5) == (scheme == "light")
+    for name in ("--ink", "--soft", "--accent"):
+        text = page.evaluate(luminance, name)
+        assert (max(text, paper) + 0.05) / (min(text, paper) + 0.05) >= 4.5, name
+    context.close()
+
+
 def test_without_scripts_it_is_all_there(browser: Browser, report: Path) -> None:
     """Sorting is all that a script is for."""
     context = browser.new_context(java_script_enabled=False)
