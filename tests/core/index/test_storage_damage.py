@@ -98,24 +98,18 @@ def test_a_damaged_index_can_be_saved_over(broken: str, folder: Path) -> None:
         index.save(folder)
 
 
-@pytest.mark.parametrize("make", [lambda path: None, Path.touch])
-def test_what_is_no_index_is_not_loaded(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """No folder, or a file: an IndexFormatError that names it."""
-    make(tmp_path / "nothing")
-    with pytest.raises(IndexFormatError, match=r"nothing is not an index.* manifest\.json"):
-        HybridIndex.load(tmp_path / "nothing")
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (None, r"is not an index.* manifest\.json"),
         ('{"kind": "web-app"}', "does not describe a posrag index"),
         ('{"kind": "posrag-hybrid-index", "format": 99}', "format 99, .* build .* anew"),
     ],
 )
-def test_another_manifest_is_not_loaded(text: str, told: str, tmp_path: Path) -> None:
-    """Another program's, or that of another format, with what to do; none is called corrupt."""
-    (tmp_path / "manifest.json").write_text(text)
+def test_what_is_no_index_is_not_loaded(text: str | None, told: str, tmp_path: Path) -> None:
+    """Another program's, or of another format, with what to do; none is called corrupt."""
+    if text:
+        (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(IndexFormatError, match=told) as caught:
         HybridIndex.load(tmp_path)
     assert not isinstance(caught.value, CorruptIndexError)
@@ -138,21 +132,6 @@ def test_data_in_another_folder_is_not_read(where: object, folder: Path) -> None
         HybridIndex.load(folder)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"bm25": {"boost": 1}},
-        {"dense": {"metric": "l2", "kind": "flat"}},
-        {"dense": {"metric": "cosine", "kind": "ivf"}},
-    ],
-)
-def test_options_of_another_index_are_refused(changes: dict[str, object], folder: Path) -> None:
-    """Out of range, unknown, or not those of the files."""
-    sign(folder, **changes)
-    with pytest.raises(CorruptIndexError, match=str(folder)):
-        HybridIndex.load(folder)
-
-
 def array(change: Callable[[Array], Array]) -> Callable[[Path], None]:
     return lambda path: np.save(path, change(np.load(path)))
 
@@ -170,30 +149,18 @@ def faiss_index(kind: str, dim: int, rows: int) -> Callable[[Path], None]:
 PASSAGE = '{"id": "a", "text": "", "metadata": {}}\n'
 UNFIT: dict[str, tuple[str, Callable[[Path], None]]] = {
     "another type": ("vectors.npy", array(lambda a: a.astype(np.float64))),
-    "one dimension": ("vectors.npy", array(np.ravel)),
     "terms not ascending": ("postings-00-terms.npy", array(lambda a: a[::-1])),
     "terms unknown": ("postings-00-terms.npy", array(lambda a: a + 1)),
-    "starts too few": ("postings-00-starts.npy", array(lambda a: a[:-1])),
-    "starts not from 0": ("postings-00-starts.npy", array(lambda a: a.clip(1))),
     "starts to elsewhere": ("postings-00-starts.npy", array(lambda a: a * 2)),
-    "starts not ascending": (
-        "postings-00-starts.npy",
-        array(lambda a: np.append(a[:-1].clip(0, 3), a[-1])),
-    ),
-    "rows negative": ("postings-00-rows.npy", array(lambda a: a - 1)),
     "rows beyond the last": ("postings-00-rows.npy", array(lambda a: a + ROWS)),
     "rows not ascending": ("postings-00-rows.npy", array(np.zeros_like)),
     "rows of the segment before": ("postings-01-rows.npy", array(np.zeros_like)),
-    "counts too few": ("postings-00-counts.npy", array(lambda a: a[:-1])),
     "counts of none": ("postings-00-counts.npy", array(np.zeros_like)),
     "words twice": ("terms.json", text(json.dumps(["w1"] * 61))),
-    "numbers as words": ("terms.json", text(json.dumps([*range(61)]))),
     "no JSON": ("passages.jsonl", text("{")),
-    "number as id": ("passages.jsonl", text(PASSAGE.replace('"a"', "1") * ROWS)),
     "one id": ("passages.jsonl", text(PASSAGE * ROWS)),
     "no FAISS index": ("ann.faiss", text("no index")),
     "another FAISS index": ("ann.faiss", faiss_index("Flat", DIM, 10)),
-    "longer vectors": ("ann.faiss", faiss_index("HNSW8,SQbf16", DIM + 1, 10)),
     "more vectors": ("ann.faiss", faiss_index("HNSW8,SQbf16", DIM, ROWS + 1)),
 }
 

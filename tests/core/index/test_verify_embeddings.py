@@ -30,15 +30,6 @@ def test_the_same_model_passes(metric: str) -> None:
     assert asked == ["short"]
 
 
-@pytest.mark.parametrize("size", [1e-23, 1e15])
-def test_the_length_of_vectors_does_not_matter(size: float) -> None:
-    """An index of inner products keeps them as short or long as they were given."""
-    index = index_of({"short": [3 * size, 4 * size]}, "inner_product")
-    index.verify_embeddings(lambda _: [3.0, 4.0])
-    with pytest.raises(EmbeddingMismatchError, match=r"cosine 0\.960"):
-        index.verify_embeddings(lambda _: [4.0, 3.0])
-
-
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
