@@ -256,27 +256,6 @@ def test_a_block_is_text_and_separator(
     assert found == (contents or blocks)
 
 
-def test_special_tokens_of_the_tokenizer_are_in_no_span() -> None:
-    """Neither in front of a document that opens the prompt, nor behind one that closes it."""
-    prompt = render_prompt(
-        ENCODERS["byte-level"], PromptTemplate("{question}{context}"), ["Rome"], ""
-    )
-    assert prompt.question == (1, 1)
-    assert (prompt.ids[0], prompt.ids[-1]) == (1, 2)
-    assert prompt.blocks == prompt.contents == ((1, len(prompt.ids) - 1),)
-
-
-def test_special_tokens_of_a_chat_are_written_once() -> None:
-    """By the template; a document that contains them is found as it stands."""
-    encoder = ENCODERS["byte-level, chat"]
-    prompt = render_prompt(encoder, ANSWER, ["<|user|>", "user"], "<|assistant|>")
-    assert prompt.text.startswith("<s><|user|>\nUse the context")
-    assert prompt.text.endswith("Answer:</s><|assistant|>\n")
-    assert (prompt.ids.count(1), prompt.ids.count(2)) == (1, 1)
-    assert [decoded(encoder, prompt, span) for span in prompt.contents] == ["<|user|>", "user"]
-    assert decoded(encoder, prompt, prompt.question) == "<|assistant|>"
-
-
 def test_a_part_of_a_document_has_a_span() -> None:
     """Sentences, say; within the content, also where the chat template trims the document."""
     text = "\n  The capital of Italy is Rome. Paris is not."
@@ -299,19 +278,6 @@ def test_without_documents_there_is_a_prompt_without_spans() -> None:
     assert [list(prompt.ids)] == ENCODERS["byte-level"].encode([ANSWER.render([], QUESTION)])
     assert (prompt.blocks, prompt.contents, prompt.lengths) == ((), (), ())
     assert prompt.region == (0, 0)
-
-
-def test_a_document_that_the_chat_template_trims_keeps_to_the_message() -> None:
-    """The tokens around the message are the template's, not what was trimmed."""
-    name, template = "byte-level, chat that trims", PromptTemplate("{context}{question}")
-    prompt = render_prompt(ENCODERS[name], template, ["\n\n Rome"], " \n\n\n")
-    assert decoded(ENCODERS[name], prompt, prompt.contents[0]) == "Rome"
-    assert prompt.question == (prompt.contents[0][1],) * 2
-    behind = PromptTemplate("{question}{context}")
-    prompt = render_prompt(ENCODERS[name], behind, ["Rome \n\n\n\n\n"], QUESTION)
-    assert decoded(ENCODERS[name], prompt, prompt.region) == "Rome"
-    with pytest.raises(ValueError, match="document 0 has no token of its own"):
-        render_prompt(ENCODERS[name], template, [" \n", "Rome"], "")
 
 
 @pytest.mark.parametrize(

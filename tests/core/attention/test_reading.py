@@ -15,7 +15,6 @@ from shared_core.arrays import Scores
 from shared_core.attention.prompt import RenderedPrompt
 from shared_core.attention.reading import AnswerAttention, answer_with_attention
 from shared_core.attention.relevance import LayerSet, Recorded, RowSet, TokenSpan
-from shared_core.attention.rows import LayerCall
 from shared_core.generation.hugging_face import HuggingFaceModel, evaluating
 from tests.core.attention.models import (
     CONFIGS,
@@ -223,23 +222,6 @@ def test_a_checkpoints_settings_change_nothing(
     ):
         assert one.answer_ids == each.answer_ids
         assert_scores(one, each.scores)
-
-
-def test_only_what_is_wanted_is_looked_at(
-    ours: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the same scores; while tokens are generated half of the layers for the two rounds."""
-    whole = answer_with_attention(ours, PROMPTS, wanted=EVERYTHING)
-    for wanted in EVERYTHING:
-        some = answer_with_attention(ours, PROMPTS, wanted=[wanted])
-        for one, other in zip(whole, some, strict=True):
-            assert_scores(other, {wanted: one.scores[wanted]}, 1e-6)
-    read = []
-    logits = LayerCall.logits
-    monkeypatch.setattr(LayerCall, "logits", lambda *args: read.append(args) or logits(*args))
-    answer_with_attention(ours, PROMPTS[:1], wanted=[("answer", "upper"), ("edges", "lower")])
-    upper = lower = 1
-    assert len(read) == (upper + lower) + NEW * upper + lower
 
 
 def test_a_prompt_that_no_layer_sees_is_warned_of(tokenizer: Any) -> None:

@@ -1,6 +1,6 @@
 """Attention rows that are recorded, against the matrices that eager attention returns.
 
-How they are averaged, by groups that may be late and with caches of all kinds: `test_reading`.
+How they are averaged, in padded batches and with caches of all kinds: `test_reading`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import BloomConfig, BloomForCausalLM, DynamicCache, Lfm2Config, Lfm2ForCausalLM
+from transformers import BloomConfig, BloomForCausalLM, Lfm2Config, Lfm2ForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
 
@@ -31,22 +31,14 @@ LAYERS = range(3)
 
 
 class Rows:
-    """The rows of every token of the batch, each by itself, or those of some columns."""
+    """The rows of every token, each by itself, or those of some columns."""
 
-    def __init__(self, columns: Sequence[int] = range(N), batch: int = 1) -> None:
+    def __init__(self, columns: Sequence[int] = range(N)) -> None:
         self.columns = columns
-        self.batch = batch
-        self.shown: list[tuple[int, int]] = []
 
     def choose(self, first: int, tokens: torch.Tensor) -> list[Row]:
         end = first + tokens.shape[1]
-        self.shown.append((first, end))
-        return [
-            Row(str(column), sequence, column)
-            for column in self.columns
-            for sequence in range(self.batch)
-            if first <= column < end
-        ]
+        return [Row(str(column), 0, column) for column in self.columns if first <= column < end]
 
     def recorded_by(
         self, model: Any, layers: Collection[int] = LAYERS
@@ -54,30 +46,14 @@ class Rows:
         groups = {str(column): layers for column in self.columns}
         return recording(model, self.choose, layers=groups, width=N)
 
-    def of(self, recorder: AttentionRecorder, sequence: int = 0) -> Scores:
+    def of(self, recorder: AttentionRecorder) -> Scores:
         """Return what was recorded of each layer and row, shape (layers, rows, columns)."""
         return np.array(
             [
-                [recorder.scores(str(column), [layer], sequence) for column in self.columns]
+                [recorder.scores(str(column), [layer], 0) for column in self.columns]
                 for layer in LAYERS
             ]
         )
-
-
-@torch.no_grad()
-def in_chunks(model: Any, ids: torch.Tensor, sizes: Sequence[int], **options: Any) -> None:
-    """Have a model read tokens in several passes, with a cache."""
-    begin, cache = 0, DynamicCache(config=model.config)
-    for size in sizes:
-        given = {key: value[:, : begin + size] for key, value in options.items()}
-        if "position_ids" in given:
-            given["position_ids"] = given["position_ids"][:, begin:]
-        model(ids[:, begin : begin + size], past_key_values=cache, use_cache=True, **given)
-        begin += size
-    assert begin == ids.shape[1]
-
-
-of_every_kind = pytest.mark.parametrize(("kind", "implementation"), PAIRS, ids=map(" ".join, PAIRS))
 
 
 def close(found: Scores, expected: Scores, kind: str = "", tolerance: float = 1e-5) -> None:
@@ -87,7 +63,7 @@ def close(found: Scores, expected: Scores, kind: str = "", tolerance: float = 1e
 
 
 @torch.no_grad()
-@of_every_kind
+@pytest.mark.parametrize(("kind", "implementation"), PAIRS, ids=map(" ".join, PAIRS))
 def test_rows_are_those_that_eager_attention_returns(kind: str, implementation: str) -> None:
     """Every row of every layer; eager attention in the same pass, SDPA against another model's.
 
@@ -106,38 +82,6 @@ def test_rows_are_those_that_eager_attention_returns(kind: str, implementation: 
         expected = torch.cat(seen.attentions).mean(1).double().numpy()
     close(rows.of(recorder), expected, kind, 1e-6 if eager and kind != "gpt-oss" else 1e-5)
     assert np.ptp(expected[:, -1], axis=-1).min() > 0.01
-
-
-@of_every_kind
-def test_a_padded_batch_gives_the_rows_of_each_prompt(kind: str, implementation: str) -> None:
-    """In chunks and token by token, where a window's cache holds only the last keys.
-
-    Padding has no attention, and shifts nothing; what is a row here may be padding there.
-    """
-    model, rows = tiny(kind, implementation), Rows(batch=3)
-    lengths = (N, N - 5, N - 15)
-    prompts = [some_tokens(length, seed=length) for length in lengths]
-    mask = torch.tensor([[0] * (N - length) + [1] * length for length in lengths])
-    tokens = torch.tensor([[0] * (N - len(prompt)) + prompt for prompt in prompts])
-    given = {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
-    with rows.recorded_by(model) as recorder:
-        in_chunks(model, tokens, (5, 11, N - 18, 1, 1), **given)
-    for sequence, prompt in enumerate(prompts):
-        padding = N - len(prompt)
-        found = rows.of(recorder, sequence)[:, padding:]
-        assert np.all(found[:, :, :padding] == 0)
-        close(found[:, :, padding:], reference(kind, prompt).mean(1), kind)
-
-
-@torch.no_grad()
-def test_without_a_cache_no_row_counts_twice() -> None:
-    """Every pass is over all tokens again then."""
-    model, rows = tiny("llama", "sdpa"), Rows()
-    with rows.recorded_by(model) as recorder:
-        for end in (N - 2, N - 1, N):
-            model(torch.tensor([IDS[:end]]), use_cache=False)
-    assert rows.shown == [(0, N - 2), (N - 2, N - 1), (N - 1, N)]
-    close(rows.of(recorder), reference("llama", IDS).mean(1))
 
 
 def same_call(**options: Any) -> dict[str, Any]:
@@ -306,24 +250,6 @@ def test_threads_do_not_mix(kinds: tuple[str, str], implementation: str) -> None
     for which, kind in enumerate(kinds):
         close(found[which], reference(kind, tokens[which]).mean(1)[:, [7, N - 1]])
     assert [places(model) for model in models] == before
-
-
-@torch.no_grad()
-def test_another_model_inside_is_not_recorded_nor_a_layer_that_runs_again() -> None:
-    """Though it shares the attention function, and runs in the middle of a pass."""
-    model, other = (tiny("llama", "eager", initializer_range=scale) for scale in (0.3, 0.2))
-    model.model.layers[0].register_forward_pre_hook(
-        lambda *_: other(torch.tensor([IDS[::-1]])) and None
-    )
-    model.model.layers[2].register_forward_hook(
-        lambda layer, args, given, output: layer.forward(output, *args[1:], **given),
-        with_kwargs=True,
-    )
-    rows = Rows()
-    with rows.recorded_by(model) as recorder:
-        other(torch.tensor([IDS]))
-        model(torch.tensor([IDS]), use_cache=False)
-    close(rows.of(recorder), reference("llama", IDS).mean(1), tolerance=1e-6)
 
 
 def test_a_model_that_cannot_be_read_is_named() -> None:

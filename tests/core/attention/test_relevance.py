@@ -12,7 +12,6 @@ from transformers import LlamaConfig
 
 from shared_core.attention import ranking_of
 from shared_core.attention.relevance import (
-    ESTIMATORS,
     calibrated_scores,
     document_scores,
     layer_sets,
@@ -21,18 +20,6 @@ from shared_core.errors import GenerationError
 
 SCORES = [9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 0.5, 1.5]
 SPANS = [(1, 2), (2, 5), (6, 8)]
-
-
-def test_each_estimator_says_what_it_reads() -> None:
-    """GoodPositions, section 5.1: by name, rows, layers, and whether an empty question is asked."""
-    assert {
-        name: (each.rows, each.layers, each.calibrated) for name, each in ESTIMATORS.items()
-    } == {
-        "answer": ("answer", "upper", False),
-        "producer": ("producer", "upper", False),
-        "attention_sorting": ("first", "all", False),
-        "icr": ("query", "all", True),
-    }
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,19 @@ import numpy as np
 import pytest
 
 from shared_core import Passage
-from shared_core.engines import connect
-from shared_core.engines.adopting import Rows, adopt, lancedb_rows, milvus_rows, qdrant_rows
+from shared_core.engines import adopting, connect
+from shared_core.engines.adopting import (
+    Rows,
+    adopt,
+    lancedb_rows,
+    langchain_postgres_rows,
+    llamaindex_postgres_rows,
+    milvus_rows,
+    qdrant_rows,
+)
 from shared_core.engines.collection import CollectionEngine
 from shared_core.types import Query
+from tests.adapters.drivers import LangChain
 from tests.core.making import random_vectors
 
 TEXTS = [f"passage {n} says {'relu' if n % 3 else 'pool'}" for n in range(12)]
@@ -171,3 +181,61 @@ def test_what_langchain_stored_in_milvus(engine: CollectionEngine, milvus: Any) 
     adopt(engine, milvus_rows(client, "theirs"))
     check(engine)
     client.close()
+
+
+def test_what_langchain_stored_in_postgres(
+    engine: CollectionEngine, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In batches, and of one collection alone; theirs stays as it was."""
+    psycopg = pytest.importorskip("psycopg")
+    vector_store = pytest.importorskip("langchain_postgres").PGVector
+    address = postgres.replace("postgresql://", "postgresql+psycopg://")
+    made, another = (
+        vector_store(LangChain.model(), connection=address, collection_name=name)
+        for name in ("handbook", "another")
+    )
+    metadata = [dict(each.metadata) for each in PASSAGES]
+    made.add_embeddings(TEXTS, VECTORS.tolist(), metadata, IDS)
+    another.add_embeddings(["not this"], VECTORS[:1].tolist(), [{}], ["elsewhere"])
+    monkeypatch.setattr(adopting, "BATCH", 5)
+    told: list[tuple[int, int]] = []
+    with psycopg.connect(postgres) as theirs:
+        rows = langchain_postgres_rows(theirs, "handbook")
+        adopt(engine, rows, progress=lambda *each: told.append(each))
+        with pytest.raises(ValueError, match=r"nothing to adopt.* is the name"):
+            adopt(engine, langchain_postgres_rows(theirs, "handbok"))
+    assert told == [(5, 12), (10, 12), (12, 12)]
+    check(engine)
+    (document,) = made.similarity_search_by_vector(VECTORS[7].tolist(), 1)
+    assert document.page_content == TEXTS[7]
+
+
+LLAMAINDEX = """
+CREATE EXTENSION IF NOT EXISTS vector;
+CREATE TABLE public.data_books (
+    id BIGSERIAL NOT NULL, text VARCHAR NOT NULL, metadata_ JSON, node_id VARCHAR,
+    embedding VECTOR(8), PRIMARY KEY (id)
+);
+CREATE INDEX books_idx_1 ON public.data_books USING btree ((metadata_ ->> 'ref_doc_id'));
+"""
+"""What llama-index-vector-stores-postgres 0.9.0 makes; it does not go with SQLAlchemy 2.1."""
+
+
+def test_what_llamaindex_stored_in_postgres(engine: CollectionEngine, postgres: str) -> None:
+    """Without LlamaIndex's own entries; of a node that was added twice, the latest."""
+    psycopg = pytest.importorskip("psycopg")
+    own = {"_node_content": "{}", "_node_type": "TextNode"}
+    rows = [
+        (text, json.dumps({**each.metadata, **own}), each.id, json.dumps(vector))
+        for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
+        for text in ("an older text", each.text)
+    ]
+    with psycopg.connect(postgres) as connection:
+        connection.execute(LLAMAINDEX)
+        connection.cursor().executemany(
+            "INSERT INTO data_books (text, metadata_, node_id, embedding) VALUES (%s, %s, %s, %s)",
+            rows,
+        )
+    with psycopg.connect(postgres) as theirs:
+        adopt(engine, llamaindex_postgres_rows(theirs, "Books"))
+    check(engine)
