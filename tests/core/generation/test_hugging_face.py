@@ -22,7 +22,6 @@ from transformers import (
 )
 
 from shared_core.generation.hugging_face import HuggingFaceModel
-from shared_core.generation.models import as_generator
 from tests.core.attention.models import GPT2, made
 
 TEXTS = [
@@ -153,13 +152,6 @@ def test_continuations_score_as_in_a_plain_forward(
             assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_no_prompts_have_no_answers(llama: Any, tokenizer: Any) -> None:
-    """Everything may have been answered before."""
-    ours = HuggingFaceModel(llama, tokenizer)
-    assert ours.generate([]) == []
-    assert ours.log_probabilities([], []) == []
-
-
 def test_an_answer_ends_where_the_model_ends_it(tokenizer: Any) -> None:
     """At any of its end tokens, while its neighbours in the batch go on."""
     model = made("llama")
@@ -181,16 +173,6 @@ def test_the_tokenizers_end_token_ends_an_answer_of_a_model_that_has_none(tokeni
     ending.eos_token = ending.convert_ids_to_tokens(row[4])
     answer = HuggingFaceModel(model, ending, max_new_tokens=12).generate([PROMPTS[0]])
     assert answer == [answer_of(tokenizer, row[: row.index(row[4])])]
-
-
-def test_an_answer_without_any_end_token_runs_to_its_limit() -> None:
-    """Neither the model nor the tokenizer has one, and nothing pads but a masked token."""
-    model = made("llama")
-    model.generation_config.eos_token_id = None
-    endless = trained_tokenizer(eos_token=None)
-    rows = [endless(prompt).input_ids for prompt in PROMPTS]
-    answers = HuggingFaceModel(model, endless, max_new_tokens=7).generate(PROMPTS)
-    assert answers == [answer_of(endless, greedy(model, row, 7)) for row in rows]
 
 
 def test_special_tokens_and_outer_space_are_no_part_of_an_answer(tokenizer: Any) -> None:
@@ -420,15 +402,6 @@ def test_only_the_needed_logits_are_computed(llama: Any, tokenizer: Any) -> None
     finally:
         handle.remove()
     assert rows == [1 + len(tokenizer(" one", add_special_tokens=False).input_ids)]
-
-
-def test_under_another_name_it_stays_a_local_model(llama: Any, tokenizer: Any) -> None:
-    """Or nothing that reads attention would take it; and kept answers stay its own."""
-    model = HuggingFaceModel(llama, tokenizer, name="tiny")
-    renamed = as_generator(model, name="mine")
-    assert isinstance(renamed, HuggingFaceModel)
-    assert (renamed.name, model.name) == ("mine", "tiny")
-    assert renamed.fingerprint == model.fingerprint
 
 
 def test_a_batch_is_answered_without_the_cache_of_the_one_before(

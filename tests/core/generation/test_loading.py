@@ -18,7 +18,7 @@ from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
 
 from shared_core.errors import GenerationError, MissingExtraError
 from shared_core.generation import HuggingFaceModel
-from shared_core.generation.loading import context_length, is_missing_folder
+from shared_core.generation.loading import context_length
 from shared_core.generation.local_model import LocalModel
 from tests.core.attention.models import made
 from tests.core.generation.test_hugging_face import PROMPTS, trained_tokenizer
@@ -44,9 +44,7 @@ def llama(limit: int, rope: dict[str, Any] | None = None) -> LlamaConfig:
         (llama(64, YARN), 256),
         (llama(512, YARN), 512),
         (llama(64, {"full_attention": YARN, "sliding_attention": {}}), 256),
-        (llama(64, {"type": "dynamic", "factor": 2.0}), 128),
         (llama(512, {"rope_type": "linear", "factor": 8.0}), 512),
-        (llama(512, {"rope_type": "longrope", "factor": None}), 512),
         (MambaConfig(), None),  # state-space models have no limit
     ],
 )
@@ -111,11 +109,6 @@ def test_what_can_only_be_a_folder_is_not_looked_up(name: str | Path) -> None:
     """With retries of a minute where there is no network."""
     with pytest.raises(GenerationError, match=r"\(no such folder\); give the folder"):
         HuggingFaceModel.from_pretrained(name)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "org/model-7.5b_x", str(Path(__file__).parent)])
-def test_a_folder_and_a_name_on_the_hub_are_taken_for_one(name: str) -> None:
-    assert not is_missing_folder(name)
 
 
 class Wrapper(torch.nn.Module):

@@ -114,8 +114,6 @@ OWN = [
     requests.exceptions.MissingSchema(),
     RuntimeError("429"),
     Coded(status_code=200, code="429"),
-    Coded(code=lambda: 429),
-    Coded(response={"Error": "text", "ResponseMetadata": None}),
 ]
 
 
@@ -136,13 +134,6 @@ def test_errors_pass_or_refuse_every_call_or_are_one_calls_own(
 def test_an_exit_is_no_failure_whatever_it_carries() -> None:
     assert not is_transient(SystemExit(429))
     assert not is_refusal(SystemExit(404))
-
-
-def test_causes_in_a_circle_come_to_an_end() -> None:
-    a, b = ValueError("a"), ValueError("b")
-    a.__cause__, b.__cause__ = b, a
-    assert not is_transient(a)
-    assert retry_after(a) is None
 
 
 @pytest.mark.parametrize("make", [of_openai, of_urllib, partial(of_botocore, "x")])
