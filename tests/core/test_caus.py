@@ -37,16 +37,13 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "message"),
     [
         ({"k": 0}, "k must be an integer >= 1, got 0"),
-        ({"k": None}, "k must be an integer >= 1, got None"),
         ({"fetch_k": 2.5}, "fetch_k must be an integer >= 1, got 2.5"),
         ({"alpha": 1.5}, r"alpha must be a number in \[0, 1\], or None, got 1.5"),
         ({"fusion": "max"}, "fusion must be 'theoretical_min', 'min_max' or 'rrf', got 'max'"),
         ({"placement": "v_shape"}, "unknown placement 'v_shape'; known: sequential"),
-        ({"placement": ["u_shape"]}, r"unknown placement \['u_shape'\]"),
         ({"rule": "strong"}, "rule must be 'gain', 'psi' or 'psi_interval', got 'strong'"),
         ({"hit_rates": [0.5, 1.2]}, r"hit_rates must lie in \[0, 1\], got 1.2"),
         ({"psi": -0.1}, "psi must be finite and >= 0, got -0.1"),
-        ({"psi": float("inf")}, "psi must be finite and >= 0, got inf"),
         ({"psi": True}, "'always' or 'never', got True"),
         ({"expand": NeighbourSpans}, "expand must be NeighbourSpans or None, got <class"),
         ({"chunk_keys": {"a": 1}}, r"chunk_keys must be ChunkKeys, got \{'a': 1\}"),
@@ -76,9 +73,6 @@ def test_what_does_not_exist_is_heard_of_when_it_is_made() -> None:
         (None, False, None, "no position profile given"),
         (1, False, 1, "psi 1.000 does not exceed 1.0"),
         (1.0004, True, 1.0004, "psi 1.0004 exceeds 1.0"),
-        (0.99996, False, 0.99996, "psi 0.99996 does not exceed 1.0"),
-        (1 + 2**-52, True, 1, "psi 1.0000000000000002 exceeds 1.0"),
-        (2e7, True, 2e7, "psi above 1,000 exceeds 1.0"),
         (np.float32(2), True, 2, "psi 2.000 exceeds 1.0"),
         (PROFILE, True, 1.5, "u_shape with the best last should be better than the ranked order"),
         (FLAT, False, 1.0, "is not surely better than the ranked order"),
@@ -191,13 +185,6 @@ def test_every_passage_explains_its_slot() -> None:
         assert why["sparse_rank"] == arrangement.ranking.sparse_rank[rank]
     expected = {"alpha": 0.4, "fusion": "theoretical_min", "placement": "u_shape", "psi": 1.3}
     assert expected.items() <= explained[0].items()
-
-
-def test_it_is_a_value() -> None:
-    """Equal if its options are, and not changeable: safe to share between threads."""
-    assert CAUS(k=3, psi=PROFILE) == CAUS(k=3, psi=PROFILE) != CAUS(k=4, psi=PROFILE)
-    with pytest.raises(AttributeError):
-        CAUS().k = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("psi", ["always", PROFILE, FLAT])

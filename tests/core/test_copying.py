@@ -23,14 +23,6 @@ def test_a_copy_is_equal_and_apart(metadata: dict[object, object]) -> None:
     assert repr(metadata) == before
 
 
-def test_what_two_values_share_their_copies_share() -> None:
-    """As in a `deepcopy` of all of it."""
-    tags = ["x"]
-    copy = copied({"mine": tags, "all": {"tags": tags}, "n": 1}, "owner")
-    assert copy["mine"] is copy["all"]["tags"]
-    assert copy["mine"] is not tags
-
-
 def test_what_has_no_copy_is_named() -> None:
     """With the first key that is at fault, not one that merely changes."""
     metadata = {"tags": ["x"], "guard": threading.Lock(), "other": threading.Lock()}

@@ -14,13 +14,11 @@ from shared_core.files import read_lines
     [
         (b'{"a": 1}\n{"a": ', 'line 2: expected one JSON object per line, in UTF-8, got {"a": '
          "(Expecting value at column 7)"),
-        (b'{"a": "b', "(Unterminated string starting at column 7)"),
         (b"question,answers", "got question,answers (Expecting value at column 1)"),
         ('{"a": "Größe"}'.encode("latin-1"), "line 1: byte 10 (0xf6) is not UTF-8; save the file"),
         ('{"a": 1}'.encode("utf-16"), "line 1: byte 1 (0xff) is not UTF-8; save the file"),
-        ('{"a": 1}'.encode("utf-16-le"), "one JSON object per line, in UTF-8, got {\0"),
     ],
-    ids=["torn", "open", "csv", "latin-1", "utf-16", "utf-16-le"],
+    ids=["torn", "csv", "latin-1", "utf-16"],
 )  # fmt: skip
 def test_a_line_that_is_none_is_shown_and_its_only_number_is_its_own(
     content: bytes, message: str, tmp_path: Path

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -190,6 +191,12 @@ def test_waits_are_told_in_the_calling_thread(waits: list[float]) -> None:
     messages = [message for _, message in told]
     assert "Overloaded; waiting 120 s before attempt 2 of 3" in messages
     assert sum(each.startswith("TimeoutError: slow; waiting ") for each in messages) == 9
+
+
+def test_a_wait_that_nobody_calls_off_lasts() -> None:
+    begin = time.monotonic()
+    assert threads.pause(0.25, stop=threading.Event())
+    assert time.monotonic() - begin >= 0.25
 
 
 @pytest.mark.parametrize("option", ["batch_size", "concurrency", "attempts", "repetition"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans
@@ -144,9 +143,3 @@ def test_what_a_tokenizer_returns_has_to_be_a_number_of_tokens(
     """A tokenizer's own ``encode`` gives ids; and NaN would fit into every budget."""
     with pytest.raises(ValueError, match=r"count_tokens must return .*integer, got .*len\("):
         fit(budget, {5: 1.0}, count_tokens=lambda _: given)  # type: ignore[arg-type,return-value]
-
-
-def test_the_number_of_tokens_is_an_int_of_python() -> None:
-    """Whatever the tokenizer counts in: a span's explanation goes into JSON."""
-    (span,) = fit(100, {5: 1.0}, count_tokens=lambda text: np.int64(len(text.split()))).spans  # type: ignore[arg-type,return-value]
-    assert type(span.explain()["tokens"]) is int

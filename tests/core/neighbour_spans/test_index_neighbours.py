@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from shared_core.neighbour_spans import (
     PassageNeighbours,
     expand_passages,
 )
-from shared_core.neighbour_spans.neighbours import MOST_READERS
 from shared_core.placement import UShape
 from shared_core.types import Query
 from tests.core.neighbour_spans.making import around, index_of, put, run_ids
@@ -66,33 +65,6 @@ def test_what_was_deleted_before_the_first_call_is_missing() -> None:
     index.delete(["bad", "a1"])
     found = around(index.neighbours(), passage("a", 2), 2)
     assert (run_ids(found), found.section_size) == (["a2", "a3", "a4"], 5)
-
-
-@dataclass(frozen=True)
-class Noting:
-    """A reader that notes down which passages it is asked for; equal to others of its number."""
-
-    number: int
-    read: list[str] = field(default_factory=list, compare=False)
-
-    def chunk(self, passage: Passage) -> Chunk:
-        self.read.append(passage.id)
-        return KEYS.chunk(passage)
-
-    def links(self, passage: Passage) -> None:
-        return None
-
-
-def test_the_reader_that_was_used_longest_ago_makes_room() -> None:
-    """Tables of readers that come and go would add up."""
-    index, readers = index_of(passages()), [Noting(number) for number in range(MOST_READERS + 1)]
-    first, second, *others = readers
-    for reader in (first, second, first, *others, first, second):
-        index.neighbours(reader)
-    assert [len(reader.read) for reader in readers] == [18, 36, *[18] * len(others)]
-    put(index, [passage("c", 6)])
-    index.neighbours(equal := Noting(second.number))
-    assert (len(second.read), equal.read) == (36, ["c6"]), "an equal reader shares the table"
 
 
 @pytest.mark.parametrize("where", [{"tenant": 1}, lambda metadata: metadata["tenant"] == 1])

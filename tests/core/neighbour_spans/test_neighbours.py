@@ -84,16 +84,3 @@ def test_adding_and_deleting_leaves_what_was_put_in_last(steps: list[tuple[str, 
         rows = sorted(there)
         afresh = neighbours_of([chunks[at] for at in rows], vectors[rows])
         assert told(index.neighbours(GIVEN), chunks) == told(afresh, chunks)
-
-
-@pytest.mark.parametrize("size", [1e-23, 1.0, 1e15, 1e25])
-def test_continuity_does_not_see_lengths(size: float) -> None:
-    """Of a list of passages, and of an index that does not scale its vectors."""
-    vectors = np.array([[3, 4], [size * 3, size * 4], [size * 4, size * -3]])
-    index = HybridIndex(metric="inner_product")
-    kept = np.array([[3, 4], [3e-23, 4e-23], [4e-23, -3e-23]])
-    index.add(passages_of(CHUNKS[:3]), kept)
-    for source in (neighbours_of(CHUNKS[:3], vectors), index.neighbours(GIVEN)):
-        assert told(source, CHUNKS[1:2])[1] == pytest.approx(
-            {("d0", "d1"): 1, ("d1", "d2"): 0}, abs=1e-6
-        )

@@ -226,16 +226,6 @@ def test_as_much_as_a_splitter_strips_is_no_hole(gap: int) -> None:
     assert found.after_end == ("document" if whole else "missing")
 
 
-def test_a_former_text_that_ends_as_the_new_one_parts_nothing() -> None:
-    """It has other text where it overlaps the chunk before the gap."""
-    index = index_of([placed(3, "??x Close it.", "former")])
-    index.neighbours()
-    index.delete(["former"])
-    given = [placed(0, "Open."), placed(7, "Close it.")]
-    put(index, given)
-    assert run_ids(around(index.neighbours(), given[0])) == ["at 0", "at 7"]
-
-
 def tails(**hidden: object) -> list[Passage]:
     """Return chunks, every second of which is lost and adds a few words to the one before it."""
     words = SENTENCES.split()

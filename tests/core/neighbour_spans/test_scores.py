@@ -125,12 +125,3 @@ def test_the_total_is_the_weighted_sum() -> None:
     found = score({10: 0.5}, vectors=[(1.0, 0.0)] * 20)
     assert found.total == pytest.approx(0.5 + 0.6 * 1 + 0.2 * 1 + 0.1 * 5 / 20)
     assert score({10: 0.5}, weights=(2, 0, 0, 0)).total == 1
-
-
-def test_the_parts_are_python_floats() -> None:
-    """Also where seeds come with numpy's."""
-    import numpy as np
-
-    found = score({10: np.float32(0.5)}, vectors=np.ones((20, 3)))  # type: ignore[dict-item]
-    parts = found.total, found.similarity, found.adjacency, found.continuity, found.parent
-    assert {type(part) for part in parts} == {float}

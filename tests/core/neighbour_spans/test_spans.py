@@ -26,14 +26,6 @@ def expand(
     return spans.expand(seeds(chunks, hits), source or neighbours_of(chunks))
 
 
-@pytest.mark.parametrize(("window", "covered"), [(0, "5"), (1, "456"), (2, "34567")])
-def test_a_window_takes_so_many_neighbours_on_each_side(window: int, covered: str) -> None:
-    """And says that it was the window that stopped it."""
-    (span,) = expand(split(prose(200)), {5: 0.9}, window=window).spans
-    assert ids(span) == [f"d{number}" for number in covered]
-    assert (span.before, span.after) == ("window", "window")
-
-
 def test_a_heading_stops_a_side_where_continuity_is_unknown() -> None:
     """Headings alone decide, and the span says that continuity is unknown and counts nothing."""
     chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
