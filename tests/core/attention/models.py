@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
     DeepseekV3Config,
@@ -135,6 +136,26 @@ def sharing(implementation: str = "eager") -> Any:
         return AutoModelForCausalLM.from_config(
             config, dtype=torch.float32, attn_implementation=implementation
         ).eval()
+
+
+SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
+
+
+def trained_bytes(texts: Sequence[str], size: int, split: str | None = None) -> Tokenizer:
+    """Return a byte-level tokenizer trained on texts, which a pattern may split into words."""
+    tokenizer = Tokenizer(models.BPE())
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=split is None)
+    splitting = [pre_tokenizers.Split(Regex(split), "isolated")] if split else []
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splitting, level])
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=SPECIAL,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
 
 
 def some_tokens(length: int, seed: int = 0) -> list[int]:

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import (
-    Regex,
     Tokenizer,
     decoders,
     models,
     normalizers,
-    pre_tokenizers,
     processors,
     trainers,
 )
@@ -24,6 +22,7 @@ from shared_core.attention.prompt import RenderedPrompt, render_prompt
 from shared_core.attention.relevance import TokenSpan
 from shared_core.generation.templates import ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
+from tests.core.attention.models import SPECIAL, trained_bytes
 
 TEXTS = [
     "The capital of France is Paris.\n\nThe capital of Italy is Rome.\n\n",
@@ -42,25 +41,11 @@ CHAT = (
     "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>\n{{ message.content TRIM }}"
     "</s>{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
 )
-SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
 
 
 def byte_level(*, trim: bool = False, split: str | None = None) -> Tokenizer:
     """Byte-level BPE; `trim` leaves spaces out of the offsets, as GPT-2's and Llama 3's do."""
-    tokenizer = Tokenizer(models.BPE())
-    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=split is None)
-    splitting = [pre_tokenizers.Split(Regex(split), "isolated")] if split else []
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splitting, level])
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=420,
-            special_tokens=SPECIAL,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
+    tokenizer = trained_bytes(TEXTS, 420, split)
     bos = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
     )
@@ -199,7 +184,7 @@ def test_blocks_tile_the_region_for_every_tokenizer(name: str, template: PromptT
     assert prompt.region == (prompt.blocks[0][0], prompt.blocks[-1][1])
     assert sum(prompt.lengths) == prompt.region[1] - prompt.region[0]
     for (start, end), (begin, stop) in zip(prompt.blocks, prompt.contents, strict=True):
-        assert 0 <= start <= begin < stop <= end <= len(prompt.ids)
+        assert 0 <= start == begin < stop <= end <= len(prompt.ids)
     if template.separator:  # else a token may be of two documents
         for document, span in zip(DOCUMENTS, prompt.contents, strict=True):
             assert spaceless(document) in spaceless(decoded(encoder, prompt, span))
@@ -231,29 +216,6 @@ def test_every_token_is_where_the_rule_says(
     for number, (start, end) in enumerate(prompt.contents):
         found[start:end] = [number] * (end - start)
     assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "separator", "documents", "blocks", "contents"),
-    [
-        ("byte-level", "\n\n", ["Paris.", "Rome"], ["Paris.\n\n", "Rome"], ["Paris.", "Rome"]),
-        # Llama 3 writes ".\n\n" in one token, even where the line breaks are the template's
-        ("byte-level, as Llama 3", "\n\n", ["Paris.", "a."], ["Paris.\n\n", "a.\n\n"], None),
-        # a space in front of a word is of the word's token, whoever wrote the space
-        ("byte-level", " ", ["Rome", "Paris"], ["Rome", " Paris"], None),
-        # a token with text of two documents is the later one's
-        ("byte-level", "", ["France Pa", "ris"], ["France", " Paris"], None),
-    ],
-)
-def test_a_block_is_text_and_separator(
-    name: str, separator: str, documents: list[str], blocks: list[str], contents: list[str] | None
-) -> None:
-    """The last one has no separator behind it; a token across a seam goes to one of the two."""
-    template = PromptTemplate("{context}\n\n{question}", separator=separator)
-    prompt = render_prompt(ENCODERS[name], template, documents, QUESTION)
-    assert [decoded(ENCODERS[name], prompt, span) for span in prompt.blocks] == blocks
-    found = [decoded(ENCODERS[name], prompt, span) for span in prompt.contents]
-    assert found == (contents or blocks)
 
 
 def test_a_part_of_a_document_has_a_span() -> None:

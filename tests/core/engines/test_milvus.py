@@ -33,15 +33,9 @@ def server(tmp_path: Path) -> Iterator[MilvusLite]:
 def test_a_query_is_two_requests(server: MilvusLite) -> None:
     """For one query, or many; passages and queries without a word included."""
     with filled(connect(server.address), [*FISH, Passage("blank", "")]) as engine:
-        sent: list[str] = []
-        ask = engine._ask
-
-        def counting(method: Any, *arguments: Any, **options: Any) -> Any:
-            sent.append(method.__name__)
-            return ask(method, *arguments, **options)
-
-        with patch.object(engine, "_ask", counting):
+        with patch.object(engine, "_ask", wraps=engine._ask) as asked:
             engine.pool([RED_FISH] * 7, 5, where={"n": [1, 2]})
+        sent = [call.args[0].__name__ for call in asked.call_args_list]
         assert sent == ["query", "hybrid_search"]
         assert_exact(engine, [*FISH, Passage("blank", "")], 13 / 6)
 

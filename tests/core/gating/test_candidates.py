@@ -311,12 +311,3 @@ def test_labelled_queries_choose_a_policy_and_threshold(
         choose_policy(gate, positives, negatives, folds=1)
     with pytest.raises(ValueError, match="positives: similarities must be finite, got nan"):
         choose_policy(gate, [math.nan, *positives], negatives)
-
-
-def test_the_policy_that_is_chosen_needs_the_smallest_threshold(fitted: VectorCandidates) -> None:
-    """Of sides wide apart the middle splits them, whatever the policy."""
-    edge = fitted.with_policy("lower_quartile").levels.edge
-    choice = choose_policy(fitted, [edge + 0.02] * 5, [edge - 0.01] * 5)
-    assert choice.policy == "lower_quartile"
-    assert choice.threshold == pytest.approx(0.005)
-    assert choice.balanced_accuracy == 1

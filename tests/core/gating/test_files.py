@@ -15,24 +15,13 @@ import pytest
 from instruments.gating_texts import ASKED, ELSEWHERE
 from shared_core.errors import CorruptIndexError, EmbeddingMismatchError, IndexFormatError
 from shared_core.gating import ContextGate, RetrievalDecision, VectorCandidates
-from shared_core.gating.fit import fit_gate
 from tests.core.gating.conftest import synthetic
-from tests.core.gating.words import IDS, PASSAGES, embed
-
-VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
-
-
-def embed_all(texts: Sequence[str]) -> list[list[float]]:
-    return [embed(text) for text in texts]
+from tests.core.gating.words import PASSAGES, VECTORS, embed, embed_all, fitted
 
 
 def salted(texts: Sequence[str]) -> list[list[float]]:
     """Another model."""
     return embed_all([text.replace("e", "ue") for text in texts])
-
-
-def fitted(**options: Any) -> ContextGate:
-    return fit_gate(IDS, PASSAGES, VECTORS, embed_all, **options)
 
 
 def decisions(gate: ContextGate) -> list[RetrievalDecision]:

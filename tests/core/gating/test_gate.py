@@ -11,11 +11,19 @@ import pytest
 from instruments.gating_texts import ELSEWHERE, GENERATED
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
-from shared_core.gating.fit import fit_gate, fit_index
+from shared_core.gating.fit import fit_index
 from shared_core.gating.gate import Embedder, Found
-from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
-
-VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
+from tests.core.gating.words import (
+    DIM,
+    IDS,
+    INSIDE,
+    OUTSIDE,
+    PASSAGES,
+    VECTORS,
+    embed,
+    embed_all,
+    fitted,
+)
 
 TEXTS = ["hive", "dough", "tide pool of flour"]
 
@@ -31,14 +39,6 @@ def filled(**options: Any) -> HybridIndex:
     index = HybridIndex(**options)
     index.add([Passage(id, text) for id, text in zip(IDS, PASSAGES, strict=True)], VECTORS)
     return index
-
-
-def embed_all(texts: Sequence[str]) -> list[list[float]]:
-    return [embed(text) for text in texts]
-
-
-def fitted(**options: Any) -> ContextGate:
-    return fit_gate(IDS, PASSAGES, VECTORS, embed_all, **options)
 
 
 def embedder_of(query: Any, texts: Any) -> Embedder:

@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from shared_core.generation.hugging_face import HuggingFaceModel
-from tests.core.attention.models import GPT2, made
+from tests.core.attention.models import GPT2, made, trained_bytes
 
 TEXTS = [
     "The capital of France is Paris, and the capital of Italy is Rome.",
@@ -45,19 +45,7 @@ KINDS = ("llama", "gpt2", "qwen2", "gemma2", "gemma3", "mistral, window")
 
 def trained_tokenizer(*, bos: bool = False, **special: Any) -> PreTrainedTokenizerFast:
     """Return a byte-level tokenizer trained on `TEXTS`; its prompts begin with <s> if `bos`."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    names = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
-    tokenizer.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=320,
-            special_tokens=names,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
+    tokenizer = trained_bytes(TEXTS, 320)
     if bos:
         tokenizer.post_processor = processors.TemplateProcessing(
             single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]

@@ -15,7 +15,7 @@ import pytest
 
 from shared_core import HybridIndex, Passage
 from shared_core.index.sparse import snapshot
-from tests.core.making import content, make_index, random_vectors, zipf_texts
+from tests.core.making import make_index, random_vectors, zipf_texts
 
 
 @pytest.fixture(autouse=True)
@@ -48,32 +48,6 @@ def test_sixteen_threads_get_what_one_gets() -> None:
     with ThreadPoolExecutor(16) as pool:
         threaded = pool.map(lambda query: index.search(*query, where={"lang": "en"}), queries)
         assert [*threaded] == serial
-
-
-def test_a_search_under_way_is_not_touched_by_what_happens_meanwhile() -> None:
-    """Its tokenizer deletes, adds, replaces and compacts between its two legs."""
-    meanwhile: list[Callable[[], object]] = []
-
-    def split(text: str) -> list[str]:
-        due = meanwhile.copy()
-        meanwhile.clear()
-        for call in due:
-            call()
-        return text.split()
-
-    index = HybridIndex(tokenizer=split)
-    texts, vectors = zipf_texts(60), random_vectors(60)
-    index.add([Passage(f"p{n}", text) for n, text in enumerate(texts)], vectors)
-    query = random_vectors(1, seed=9)[0]
-    before = content(index.search("w1 w2 w5", query))
-    meanwhile += [
-        lambda: index.delete([f"p{n}" for n in range(0, 60, 2)]),
-        lambda: index.add([Passage("p5", "w1 w1"), Passage("new", "w1")], vectors[:2]),
-        index.compact,
-    ]
-    assert content(index.search("w1 w2 w5", query)) == before
-    assert not meanwhile
-    assert content(index.search("w1 w2 w5", query)) != before
 
 
 def test_searches_see_one_whole_state_while_passages_come_and_go(

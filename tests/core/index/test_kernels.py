@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import rank
-from shared_core.index.dense import ByteCopies, DenseSnapshot
+from shared_core.index.dense import ByteCopies
 from shared_core.native import kernels
-from tests.core.making import preselect_from, random_vectors, runs_beside
+from tests.core.making import runs_beside
 
 needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
 HEADER = Path(sysconfig.get_path("include")) / "Python.h"
@@ -81,25 +81,6 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         assert scores.tolist() == products[rows].tolist()
         ((alone, same),) = kernels.best_vectors(scan, query[None], k, allowed)
         assert (alone.tolist(), same.tolist()) == (rows.tolist(), scores.tolist())
-
-
-@needs_kernels
-@pytest.mark.parametrize(("step", "size"), [(20, 1.0), (450, 1e-25), (450, 1e10)])
-def test_copies_of_rows_added_bit_by_bit_are_as_close_as_of_all_at_once(
-    step: int, size: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the first rows were like: one component out of reach would widen every margin."""
-    preselect_from(100, monkeypatch)
-    numbers = size * random_vectors(600, 8, seed=3) * np.linspace(0.01, 1, 600)[:, None]
-    vectors, grown = numbers.astype(np.float32), DenseSnapshot("inner_product", "flat")
-    for start in range(0, 600, step):
-        grown = grown.extended(vectors[start : start + step])
-    whole = ByteCopies.of(vectors)
-    assert grown.copies is not None
-    assert grown.copies.margin <= 1.2 * whole.margin
-    longest = float(np.linalg.norm(vectors.astype(np.float64), axis=1).max())
-    assert longest <= whole.longest * (1 + 1e-6)
-    assert whole.longest <= 1.001 * longest + 1e-18
 
 
 @needs_kernels
