@@ -57,15 +57,6 @@ def test_a_line_that_begins_the_next_chunk_disputes_nothing(named: bool) -> None
     assert stitch(found.run) == HEADED
 
 
-def test_texts_that_start_alike_and_go_on_differently_are_two() -> None:
-    """Also where each of them goes on from a third one."""
-    texts = ("The valve", "The valve is open.", "The valve is shut.")
-    given = [Passage(text, text, {"source": "f", "start_index": 0}) for text in texts]
-    with pytest.warns(UserWarning, match=r"'The valve is open.' and .* both start at 0 of"):
-        found = around(PassageNeighbours.of(given, KEYS), given[0])
-    assert run_ids(found) == ["The valve"]
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
     """Rows of a table, each of which its loader took for a text; once their square was taken."""
@@ -116,28 +107,6 @@ def test_chunks_that_the_splitter_lost_lie_where_they_came(named: bool) -> None:
         assert (found.before_end, found.after_end) == ("document", "document")
 
 
-@pytest.mark.filterwarnings("error")
-def test_lost_chunks_lie_where_they_came_among_several_texts_too() -> None:
-    """The starts of one name hold within a heading only, and so do chunks without one."""
-    given = [
-        replace(each, metadata={**each.metadata, "heading": "Checks"}) for each in sentences()[:-1]
-    ]
-    other = Passage("other", "Another text.", {"source": "manual", "start_index": 0})
-    source = index_of([*given, other]).neighbours()
-    for seed in given:
-        found = around(source, seed)
-        assert run_ids(found) == [each.id for each in given]
-        assert (found.before_end, found.after_end) == ("missing", "missing")
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_lost_chunk_of_another_id_is_known_by_its_text() -> None:
-    """A vector store may have given it an id of its own."""
-    given = sentences()
-    found = around(PassageNeighbours.of(given, KEYS), replace(given[3], id="of the store"), 1)
-    assert run_ids(found) == ["manual2", "manual3", "manual4"]
-
-
 STEPS = (
     "Step one: open the valve. Step two: NEVER light the pilot before purging. "
     "Step three: light the pilot. Step four: close the panel."
@@ -159,30 +128,16 @@ def steps(**hidden: object) -> list[Passage]:
     return given
 
 
-@pytest.mark.parametrize("heading", [None, "Steps"])
-def test_a_small_chunk_that_is_filtered_out_ends_a_side(heading: str | None) -> None:
-    """Though a splitter might have stripped as many characters; also among several texts."""
+def test_a_small_chunk_that_is_filtered_out_ends_a_side() -> None:
+    """Though a splitter might have stripped as many characters."""
     given = steps(secret=True)
-    if heading:
-        given = [replace(each, metadata={**each.metadata, "heading": heading}) for each in given]
-        given.append(Passage("other", "Another text.", {"source": "manual", "start_index": 0}))
     index = index_of(given)
-    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given[:4]]
+    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
     source = index.neighbours(where=lambda metadata: "secret" not in metadata)
     found = around(source, given[0])
     assert (run_ids(found), found.after_end) == (["manual0"], "missing")
     found = around(source, given[3])
     assert (run_ids(found), found.before_end) == (["manual2", "manual3"], "missing")
-
-
-def test_a_chunk_of_a_later_state_parts_nothing() -> None:
-    """A search works on one state; where it has no chunk, none is missing."""
-    given = steps()
-    index = index_of([given[0], *given[2:]])
-    before = index.neighbours()
-    put(index, [given[1]])
-    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
-    assert run_ids(around(before, given[0])) == ["manual0", "manual2", "manual3"]
 
 
 @pytest.mark.filterwarnings("error")
@@ -224,36 +179,6 @@ def test_as_much_as_a_splitter_strips_is_no_hole(gap: int) -> None:
     assert len(found.run) == (2 if whole else 1)
     assert found.before_end == ("document" if whole else "missing")
     assert found.after_end == ("document" if whole else "missing")
-
-
-def tails(**hidden: object) -> list[Passage]:
-    """Return chunks, every second of which is lost and adds a few words to the one before it."""
-    words = SENTENCES.split()
-    texts = [" ".join(words[at : at + 8]) for at in range(0, 40, 8)]
-    chunks = []
-    for at, text in enumerate(texts):
-        start = SENTENCES.index(text)
-        cut = len(text) - 16
-        chunks += [placed(start, text[:cut], f"{at}"), placed(-1, text[cut - 8 :], f"{at}b")]
-    lost = chunks[3]
-    chunks[3] = replace(lost, metadata={**lost.metadata, **hidden})
-    return chunks
-
-
-def test_a_small_lost_chunk_that_is_hidden_ends_a_side() -> None:
-    """Filtered out, or deleted."""
-    given = tails(secret=True)
-    index = index_of(given)
-    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
-    source = index.neighbours(where=lambda metadata: "secret" not in metadata)
-    for deleted in (False, True):
-        if deleted:
-            index.delete([given[3].id])
-            source = index.neighbours()
-        found = around(source, given[2])
-        assert (run_ids(found), found.after_end) == (["0", "0b", "1"], "missing")
-        found = around(source, given[4])
-        assert (run_ids(found)[0], found.before_end) == ("2", "missing")
 
 
 def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:

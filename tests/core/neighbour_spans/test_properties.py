@@ -63,12 +63,23 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @given(cases())
-def test_every_seed_is_in_exactly_one_span_or_dropped(case: Case) -> None:
-    """Never lost without a word, never twice; and nothing else is called a seed.
+def test_spans_share_no_chunk_hold_the_seeds_and_keep_to_the_budget(case: Case) -> None:
+    """Stretches of one document, by the tokens of the texts that are given back.
 
-    Where all seeds fit without neighbours, all are there; and the best one always is.
+    No seed is lost without a word, none is there twice, and nothing else is called one. Where all
+    fit without neighbours, all are there; and the best one always is.
     """
     expansion, budget = case.expand(), case.options["token_budget"]
+    for span in expansion.spans:
+        numbers = [chunk.number or 0 for chunk in span.chunks]
+        assert numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+        assert {chunk.document for chunk in span.chunks} == {span.document}
+        assert span.seeds
+        assert {seed.chunk.id for seed in span.seeds} <= {*ids(span)}
+        assert span.tokens == case.options["count_tokens"](span.text)
+    chunks = [id for span in expansion.spans for id in ids(span)]
+    assert len({*chunks}) == len(chunks)
+    assert budget is None or expansion.tokens <= budget
     held = [seed for span in expansion.spans for seed in span.seeds]
     assert sorted(seed.chunk.id for seed in [*held, *expansion.dropped]) == sorted(
         seed.chunk.id for seed in case.seeds
@@ -77,20 +88,6 @@ def test_every_seed_is_in_exactly_one_span_or_dropped(case: Case) -> None:
     if budget is None or bare.tokens <= budget:
         assert not expansion.dropped
     assert max(seed.score for seed in case.seeds) in [seed.score for seed in held]
-
-
-@given(cases())
-def test_spans_are_stretches_of_one_document_and_share_no_chunk(case: Case) -> None:
-    """Consecutive numbers, each chunk once, a seed among them."""
-    spans = case.expand().spans
-    for span in spans:
-        numbers = [chunk.number or 0 for chunk in span.chunks]
-        assert numbers == [*range(numbers[0], numbers[0] + len(numbers))]
-        assert {chunk.document for chunk in span.chunks} == {span.document}
-        assert span.seeds
-        assert {seed.chunk.id for seed in span.seeds} <= {*ids(span)}
-    held = [id for span in spans for id in ids(span)]
-    assert len({*held}) == len(held)
 
 
 @given(cases())
@@ -106,17 +103,6 @@ def test_no_character_stands_there_twice_and_none_is_missing(case: Case) -> None
             text, document = text.replace("\n", ""), document.replace("\n", "")
         assert text in document
         assert all(chunk.text in text for chunk in span.chunks)
-
-
-@given(cases())
-def test_the_budget_is_never_exceeded(case: Case) -> None:
-    """By the tokens of the texts that are given back, not by a sum of parts."""
-    expansion = case.expand()
-    count, budget = case.options["count_tokens"], case.options["token_budget"]
-    assert [span.tokens for span in expansion.spans] == [
-        count(span.text) for span in expansion.spans
-    ]
-    assert budget is None or expansion.tokens <= budget
 
 
 @given(cases())
