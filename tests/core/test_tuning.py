@@ -9,9 +9,8 @@ import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.evaluation import retrieval_measures
-from shared_core.options import decode_caus, encode_caus
-from shared_core.tuning import WEIGHTS, choose, found_by_weight, ndcg_by_weight, tune
-from shared_core.types import Query, Tuning
+from shared_core.tuning import WEIGHTS, found_by_weight, ndcg_by_weight, tune
+from shared_core.types import Query
 
 from .making import random_vectors
 
@@ -93,16 +92,6 @@ def test_hit_rates_are_those_of_the_first_relevant_passage() -> None:
     assert sum(tuned.hit_rates) <= 1
 
 
-def test_it_is_kept_with_the_options() -> None:
-    tuned = tune(CAUS(k=3), index_of(vectors="noise"), *labels(20))
-    assert decode_caus(encode_caus(tuned)) == tuned
-    assert isinstance(tuned.tuning, Tuning)
-
-
-def test_ties_go_to_the_present_weight() -> None:
-    assert choose(np.ones((50, len(WEIGHTS))), 0.35) == 0.35
-
-
 @pytest.mark.parametrize(
     ("relevant", "message"),
     [
@@ -115,8 +104,5 @@ def test_ties_go_to_the_present_weight() -> None:
 def test_wrong_labels_are_refused(relevant: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tune(CAUS(), index_of(vectors="noise"), QUERIES[:5], relevant)
-
-
-def test_too_few_questions_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 5 questions"):
         tune(CAUS(), index_of(vectors="noise"), *labels(4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -244,10 +243,8 @@ def test_a_question_whose_tokens_are_read_must_be_there_and_after_the_documents(
         (OneRound, {"placement": "attention_u_shape"}, "needs to know .* give a curve, or use Two"),
         (OneRound, {"placement": "u_shape", "curve": CURVE}, "'u_shape' does not use a curve"),
         (RankGPT, {"window": 1}, "window must be an integer >= 2, got 1"),
-        (RankGPT, {"step": 0}, "step must be an integer >= 1, got 0"),
         (RankGPT, {"window": 5, "step": 5}, "below the window of 5, got 5"),
         (SelfElicit, {"alpha": 0}, r"alpha must be in \(0, 1\], got 0"),
-        (SelfElicit, {"alpha": math.nan}, r"alpha must be in \(0, 1\], got nan"),
     ],
 )
 def test_bad_options_are_refused(method: Any, options: dict[str, Any], message: str) -> None:
