@@ -123,18 +123,6 @@ def test_continuations_score_as_in_a_plain_forward(
             assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_an_answer_ends_where_the_model_ends_it(tokenizer: Any) -> None:
-    """At any of its end tokens, while its neighbours in the batch go on."""
-    model = made("llama")
-    rows = [greedy(model, tokenizer(prompt).input_ids, 12) for prompt in PROMPTS]
-    end = rows[0][4]
-    cut = [row[: row.index(end)] if end in row else row for row in rows]
-    assert len({len(row) for row in cut}) > 1
-    model.generation_config.eos_token_id = [2, end]
-    answers = HuggingFaceModel(model, tokenizer, max_new_tokens=12).generate(PROMPTS)
-    assert answers == [answer_of(tokenizer, row) for row in cut]
-
-
 def test_the_tokenizers_end_token_ends_an_answer_of_a_model_that_has_none(tokenizer: Any) -> None:
     """Some checkpoints leave it out; every answer would run to its limit."""
     model = made("llama")

@@ -41,24 +41,6 @@ def test_an_empty_index_answers_nothing() -> None:
         index.compact()
 
 
-@pytest.mark.parametrize("text", ["  \n", "unknown words"])
-def test_a_query_without_a_known_word_is_answered_by_the_dense_leg(text: str) -> None:
-    """The sparse leg finds nothing and contributes 0; the order is the dense one."""
-    index = make_index(100)
-    index.add([Passage("none", ""), Passage("signs", "?!")], [QUERY, 0.9 * QUERY])
-    ranking = index.search(text, QUERY, k=10)
-    assert set(ranking.sparse_norm) == {0.0}
-    assert ranking.dense == sorted(ranking.dense, reverse=True)
-    assert {*found_ids(ranking)[:2]} == {"none", "signs"}
-
-
-def test_a_zero_query_vector_is_answered_by_the_sparse_leg() -> None:
-    """All dense scores are equal."""
-    index = make_index(100)
-    ranking = index.search("w4 w9", np.zeros(8), k=5, alpha=0.9)
-    assert ranking.passages == [passage for passage, _ in index.best("w4 w9", 5)]
-
-
 @pytest.mark.parametrize("dense", ["flat", "ivf"])
 @pytest.mark.parametrize("where", [None, {"lang": "en"}])
 def test_a_batch_gives_bit_for_bit_what_single_searches_give(dense: str, where: Any) -> None:

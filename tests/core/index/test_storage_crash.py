@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from shared_core import HybridIndex, IndexFormatError, Passage
-from shared_core.index import storage
 from tests.core.making import make_index
 
 pytestmark = [
@@ -105,13 +104,8 @@ def test_an_interrupt_around_the_last_step_loses_nothing(
     assert len([*tmp_path.iterdir()]) == 2
 
 
-@pytest.mark.parametrize("locks", [True, False])
-def test_saves_and_loads_of_one_folder_at_once(
-    locks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_saves_and_loads_of_one_folder_at_once(tmp_path: Path) -> None:
     """Three savers and two loaders: every load finds one whole index, and so does the last."""
-    if not locks:
-        monkeypatch.setattr(storage, "fcntl", None)
     indexes = [make_index(n) for n in (3, 5, 7)]
     indexes[0].save(tmp_path)
     until, loads = time.monotonic() + 0.7, []
@@ -131,6 +125,5 @@ def test_saves_and_loads_of_one_folder_at_once(
             done.result()
     assert {*loads} <= {3, 5, 7}
     assert len(HybridIndex.load(tmp_path)) in (3, 5, 7)
-    if locks:
-        indexes[0].save(tmp_path)
-        assert len([*tmp_path.iterdir()]) == 2
+    indexes[0].save(tmp_path)
+    assert len([*tmp_path.iterdir()]) == 2

@@ -48,14 +48,6 @@ def test_adjacency_is_the_pair_sum_over_the_number_of_seeds(places: set[int], de
     assert 1 <= near <= 1 / math.tanh(decay / 2)
 
 
-def test_continuity_is_the_mean_cosine_of_adjacent_chunks() -> None:
-    """Also where it is negative."""
-    vectors = [(1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.0, -2.0)]
-    assert score({1: 0.5}, length=4, vectors=vectors).continuity == pytest.approx(0)
-    assert score({1: 0.5}, length=3, vectors=vectors[:3]).continuity == pytest.approx(-0.5)
-    assert score({0: 0.5}, length=1, vectors=vectors[:1]).continuity == 1
-
-
 def test_where_no_embedding_is_known_no_span_gains_by_continuity() -> None:
     """A lone chunk neither, beside longer spans or without one."""
     chunks = split(prose(100), headings=[A, *[B] * 8])

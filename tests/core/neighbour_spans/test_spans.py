@@ -9,7 +9,7 @@ import pytest
 
 from shared_core.neighbour_spans import Chunk, ChunkSource, Expansion, NeighbourSpans, Seed
 from shared_core.placement import Shuffle
-from tests.core.neighbour_spans.making import all_ids, ids, neighbours_of, prose, seeds, split
+from tests.core.neighbour_spans.making import ids, neighbours_of, prose, seeds, split
 
 A, B = ("A",), ("B",)
 SAME, CLOSE, FAR = (1.0, 0.0), (0.8, 0.6), (-1.0, 0.0)
@@ -57,24 +57,6 @@ def test_an_unknown_heading_is_no_change_of_heading() -> None:
     chunks = split(prose(60), headings=[A, None, B, (), (), ()])
     assert ids(expand(chunks, {1: 0.9}, window=1).spans[0]) == ["d0", "d1", "d2"]
     assert ids(expand(chunks, {3: 0.9}, window=1).spans[0]) == ["d3", "d4"]
-
-
-@pytest.mark.parametrize(
-    ("hits", "spans"),
-    [
-        ({3: 0.9, 6: 0.8}, [["d2", "d3", "d4", "d5", "d6", "d7"]]),
-        ({3: 0.9, 5: 0.8}, [["d2", "d3", "d4", "d5", "d6"]]),
-        ({3: 0.9, 7: 0.8}, [["d2", "d3", "d4"], ["d6", "d7", "d8"]]),
-    ],
-    ids=["they touch", "they overlap", "one chunk lies between"],
-)
-def test_windows_that_overlap_or_touch_are_one_span(
-    hits: dict[int, float], spans: list[list[str]]
-) -> None:
-    """With all their seeds, best first; and only those."""
-    expansion = expand(split(prose(200)), hits, window=1)
-    assert all_ids(expansion) == spans
-    assert [seed.score for span in expansion.spans for seed in span.seeds] == [0.9, 0.8]
 
 
 def test_a_chunk_that_was_found_twice_is_one_seed_with_its_better_score() -> None:
