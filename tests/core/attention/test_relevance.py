@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from transformers import LlamaConfig
 
-from shared_core.attention import ranking_of
 from shared_core.attention.relevance import (
     calibrated_scores,
     document_scores,
@@ -71,14 +68,6 @@ def test_icr_drops_tokens_far_below_the_rest_of_their_document() -> None:
     assert scores(1.0, 1.0, 1.0, -5.9) == pytest.approx(-2.9)
     assert scores(*[0.1] * 4) == pytest.approx(0.4)
     assert scores(0.1) == 0.1
-
-
-@given(st.lists(st.integers(0, 5).map(float), max_size=12))
-def test_a_ranking_is_stable(scores: list[float]) -> None:
-    """Highest first; equal ones by input index; plain ints."""
-    ranking = ranking_of(scores)
-    assert list(ranking) == sorted(range(len(scores)), key=lambda at: (-scores[at], at))
-    assert {type(document) for document in ranking} <= {int}
 
 
 @pytest.mark.parametrize(
