@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_openai import ChatOpenAI
 from llama_index.core import VectorStoreIndex
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.llms import MockLLM
@@ -21,7 +20,6 @@ from langchain_posrag import ContextAwarenessGate
 from llamaindex_posrag import GatedQueryEngine, load_gate
 from shared_core import Passage
 from shared_core.gating import ContextGate
-from tests.llamaindex.openai_llm import OpenAIChat
 
 from .drivers import LangChain, LlamaIndex, ids
 
@@ -88,11 +86,6 @@ class LangChainGate(LangChain):
 
         return RunnableLambda(rewrite) | retriever
 
-    def answered(self, retriever: Any, url: str, question: str) -> str:
-        """Return what a server answers behind the gate."""
-        llm = ChatOpenAI(model="tiny", base_url=url, api_key="none", max_retries=0)  # type: ignore[arg-type]
-        return str((self.fit(retriever) | llm).invoke(question).content)
-
 
 class _Rewriting(HyDEQueryTransform):
     def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
@@ -153,11 +146,6 @@ class LlamaIndexGate(LlamaIndex):
         transform = _Rewriting(llm=MockLLM())
         transform._prompt = text
         return TransformRetriever(retriever, transform)
-
-    def answered(self, retriever: Any, url: str, question: str) -> str:
-        """Return what a server answers behind the gate."""
-        engine = GatedQueryEngine.from_retriever(retriever, OpenAIChat(base_url=url))
-        return str(engine.query(question))
 
 
 GateAdapter = LangChainGate | LlamaIndexGate

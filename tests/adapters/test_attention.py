@@ -7,9 +7,9 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -288,20 +288,7 @@ def test_a_folder_is_loaded_once_and_late(side: Side, monkeypatch: pytest.Monkey
     assert most == [1] * 6
 
 
-# --- what goes wrong, at every door ---
-
-
-DOORS: dict[str, Callable[[Any, Case], Any]] = {
-    "AttentionPlacement": lambda model, case: place(OfLangChain(), model, case),
-    "TwoRoundChain": OfLangChain().answered,
-    "AttentionPlacementPostprocessor": lambda model, case: place(OfLlamaIndex(), model, case),
-    "TwoRoundQueryEngine": OfLlamaIndex().answered,
-}
-
-
-@pytest.fixture(params=DOORS)
-def door(request: pytest.FixtureRequest) -> Callable[[Any, Case], Any]:
-    return DOORS[request.param]
+# --- what goes wrong ---
 
 
 class Characters(PreTrainedTokenizer):
@@ -335,21 +322,22 @@ class Characters(PreTrainedTokenizer):
     ids=["absent", "long", "no offsets"],
 )
 def test_what_cannot_be_read_is_named(
-    door: Callable[..., Any], model: Any, case: Case, kind: type[Exception], message: str
+    side: Side, model: Any, case: Case, kind: type[Exception], message: str
 ) -> None:
     """In one line, with the way out."""
-    with pytest.raises(kind, match=message) as caught:
-        door(model(), case)
-    assert "\n" not in str(caught.value)
+    for ask in (side.answered, partial(place, side)):
+        with pytest.raises(kind, match=message) as caught:
+            ask(model(), case)
+        assert "\n" not in str(caught.value)
 
 
-def test_a_tokenizer_that_truncates_costs_no_document(door: Callable[..., Any]) -> None:
+def test_a_tokenizer_that_truncates_costs_no_document(side: Side) -> None:
     """Whatever length it was saved with: no document vanishes behind the cut."""
     tokenizer = copy.deepcopy(reader().tokenizer)
     tokenizer.model_max_length = 16
     tokenizer.backend_tokenizer.enable_truncation(16)
     short = HuggingFaceModel(reader().model, tokenizer, max_new_tokens=4)
-    assert door(short, asked(3)) == door(reader(), asked(3))
+    assert side.answered(short, asked(3)) == side.answered(reader(), asked(3))
 
 
 @pytest.mark.parametrize("k", [0, 1, 3])

@@ -16,7 +16,6 @@ from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, GatedPrompts
 from shared_core.gating.fit import fit_gate
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
-from tests.langchain.openai_server import OpenAIServer, Request
 
 from .drivers import ids
 from .gates import Answer, GateAdapter, LangChainGate, LlamaIndexGate
@@ -258,17 +257,3 @@ def test_spans_are_decided_about_by_their_seeds(adapter: GateAdapter, retriever:
         assert adapter.decide(one, question).decision == adapter.decide(two, question).decision
     prompt = adapter.decide(two, INSIDE).prompt
     assert f"{PASSAGES[3]}\n{PASSAGES[4]}" in prompt
-
-
-def test_a_server_answers_both(
-    adapter: GateAdapter, retriever: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Over OpenAI's protocol, on a real connection."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-    def answer(request: Request) -> str:
-        return "from what it knows" if "step by step" in request.prompt else "from the context"
-
-    with OpenAIServer(answer) as server:
-        for question, expected in ((INSIDE, "from the context"), (OUTSIDE, "from what it knows")):
-            assert adapter.answered(retriever, server.url, question) == expected

@@ -97,26 +97,34 @@ def test_a_model_is_known_wherever_one_is_asked_for(adapter: Adapter) -> None:
     assert model_fingerprint(renamed) == model.fingerprint
 
 
-@pytest.mark.parametrize("said", ["length", "max_tokens", "MAX_TOKENS"])
+def ended(adapter: Adapter, text: str, **why: Any) -> Any:
+    """Return a generator whose model answers with a text, and says why it ended."""
+    if isinstance(adapter, LangChain):
+        said = AIMessage(text, response_metadata=why)
+        return LangChainModel(FakeMessagesListChatModel(responses=[said]))
+    raw = why if "stop_reason" in why else SimpleNamespace(choices=[why])
+    return LlamaIndexModel(Completing(function=lambda _: text, raw=raw))
+
+
+@pytest.mark.parametrize(
+    "why",
+    [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}, {"finish_reason": "MAX_TOKENS"}],
+)
 def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(
-    adapter: Adapter, said: str
+    adapter: Adapter, why: dict[str, str]
 ) -> None:
     """As of a model that thinks first; a text that was cut off is an answer, and silence is."""
-    key = "stop_reason" if said == "max_tokens" else "finish_reason"
-    if isinstance(adapter, LangChain):
-        texts = [("a te", {key: said}), ("", {key: said}), ("", {})]
-        messages = [AIMessage(text, response_metadata=metadata) for text, metadata in texts]
-        models: list[Any] = [FakeMessagesListChatModel(responses=messages)] * 3
-    else:
-        raw = {key: said} if key == "stop_reason" else {"choices": [{key: said}]}
-        silent = SimpleNamespace(choices=[SimpleNamespace(finish_reason=None)])
-        texts = [("a te", raw), ("", raw), ("", silent)]
-        models = [Completing(function=lambda _, t=text: t, raw=raw) for text, raw in texts]
-    cut, thinking, empty = map(wrapper(adapter), models)
-    assert cut.generate(["x"]) == ["a te"]
+    assert ended(adapter, "a te", **why).generate(["x"]) == ["a te"]
     with pytest.raises(GenerationError, match="gave no text within its limit of tokens"):
-        thinking.generate(["x"])
-    assert empty.generate(["x"]) == [""]
+        ended(adapter, "", **why).generate(["x"])
+    assert ended(adapter, "", finish_reason=None).generate(["x"]) == [""]
+
+
+@pytest.mark.parametrize("text", ["", "a te"])
+def test_an_answer_that_a_filter_withheld_is_a_failure(adapter: Adapter, text: str) -> None:
+    """It would be graded as a wrong answer of the model."""
+    with pytest.raises(GenerationError, match="a content filter withheld the answer of"):
+        ended(adapter, text, finish_reason="content_filter").generate(["x"])
 
 
 def formatter(template: str) -> Callable[[str], str]:

@@ -37,11 +37,3 @@ async def test_deep_enough_it_finds_what_an_index_of_ones_own_finds(
         assert await adapter.aask(over, query) == found
     singles = [adapter.ask(over, query) for query in ASKED]
     assert adapter.ask_many(over, ASKED) == await adapter.aask_many(over, ASKED) == singles
-
-
-def test_what_is_found_is_the_callers_to_change(adapter: Adapter) -> None:
-    retriever = adapter.over_store(CORPUS)
-    expected = adapter.ask(retriever, QUERIES[0])
-    for hit in adapter.ask(retriever, QUERIES[0]):
-        hit.metadata["tags"].append("changed")
-    assert adapter.ask(retriever, QUERIES[0]) == expected
