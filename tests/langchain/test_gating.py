@@ -14,9 +14,8 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.load import dumpd
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.retrievers import BaseRetriever, RetrieverLike
+from langchain_core.retrievers import RetrieverLike
 from langchain_core.runnables import (
     ConfigurableField,
     Runnable,
@@ -24,7 +23,6 @@ from langchain_core.runnables import (
     RunnableLambda,
     RunnablePassthrough,
 )
-from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from langchain_posrag import (
     CAUSRetriever,
@@ -187,24 +185,6 @@ def test_the_retriever_finds_what_the_one_behind_it_finds_or_nothing(
     assert ask(gated, OUTSIDE) == []
 
 
-@pytest.mark.parametrize("host", BOTH)
-async def test_a_call_sets_whatever_the_retriever_takes(
-    retriever: CAUSRetriever, words: Words, host: Host
-) -> None:
-    """Options of anybody else's, as well as ours."""
-
-    class Limited(BaseRetriever):
-        def _get_relevant_documents(
-            self, query: str, *, run_manager: Any, language: str, limit: int | None = 3
-        ) -> list[Document]:
-            return [Document(text, metadata={"lang": language}) for text in PASSAGES[4:][:limit]]
-
-    gated = host.from_retriever(retriever)
-    other = host(retriever=Limited(), gate=gated.gate, embeddings=words)
-    through = found(other.invoke(INSIDE, language="en", limit=2))
-    assert [each.metadata["lang"] for each in through] == ["en", "en"]
-
-
 @pytest.mark.parametrize("ask", WAYS)
 @pytest.mark.parametrize("host", BOTH)
 def test_a_retriever_without_scores_may_stand_behind_the_gate(
@@ -223,11 +203,9 @@ def test_a_retriever_without_scores_may_stand_behind_the_gate(
 
 
 RETRIEVERS: dict[str, Wrap] = {
-    "with_config": lambda retriever: retriever.with_config(tags=["mine"]),
     "retry": lambda retriever: retriever.with_retry(),
     "pipe": lambda retriever: retriever | PlacementTransformer("sequential"),
     "fallbacks": lambda retriever: retriever.with_fallbacks([retriever]),
-    "configurable": lambda retriever: retriever.configurable_fields(k=ConfigurableField("k")),
     "ensemble": lambda retriever: EnsembleRetriever(retrievers=[retriever], weights=[1.0]),
 }
 
@@ -306,11 +284,6 @@ def test_without_scores_nothing_of_ours_stays(retriever: CAUSRetriever, tmp_path
         assert {*gated.invoke(INSIDE)[0].metadata} == {"even"}
 
 
-def test_a_prompt_serialises_under_its_own_name(gate: ContextAwarenessGate) -> None:
-    """As traces do it."""
-    assert dumpd(gate.invoke(OUTSIDE))["id"] == ["langchain_posrag", "gating", "GatedPrompt"]
-
-
 def test_a_question_is_a_text_and_an_option_known(
     retriever: CAUSRetriever, gate: ContextAwarenessGate
 ) -> None:
@@ -326,28 +299,3 @@ def test_a_question_is_a_text_and_an_option_known(
     raw: Any = lambda query: []  # noqa: E731
     with pytest.raises(ValueError, match="instance of Runnable"):
         GatedRetriever(retriever=raw, gate=gate.gate)
-
-
-class TestStandard(RetrieversIntegrationTests):
-    """LangChain's own suite, with a gate that is always open."""
-
-    @property
-    def retriever_constructor(self) -> type[GatedRetriever]:
-        return AlwaysOpen
-
-    @property
-    def retriever_constructor_params(self) -> dict[str, Any]:
-        return {}
-
-    @property
-    def retriever_query_example(self) -> str:
-        return INSIDE
-
-
-class AlwaysOpen(GatedRetriever):
-    """Over our own retriever, with `k` as the suite gives it."""
-
-    def __init__(self, **options: Any) -> None:
-        retriever = CAUSRetriever.from_documents(documents(), Words(), **options)
-        fitted = GatedRetriever.from_retriever(retriever, policy="minimum", threshold=-1.0)
-        super().__init__(retriever=retriever, gate=fitted.gate)

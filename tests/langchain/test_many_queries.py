@@ -10,10 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
-from langchain_core.language_models import FakeListLLM
 
 from langchain_posrag import CAUSRetriever
 
@@ -43,9 +41,6 @@ async def test_bad_queries_fail_alone(documents: list[Document]) -> None:
         assert [found[0], found[4]] == expected
         assert isinstance(found[1], ConnectionError)
         assert all(isinstance(each, ValueError) for each in found[2:4])
-    found = retriever.batch([{"question": "relu"}, "pool"], return_exceptions=True)
-    assert "itemgetter" in str(found[0])
-    assert found[1] == expected[1]
 
 
 async def test_each_query_of_a_batch_is_a_run_of_its_own(documents: list[Document]) -> None:
@@ -150,17 +145,3 @@ async def test_max_concurrency_limits_the_embedding(documents: list[Document]) -
     limited = max(most)
     await retriever.abatch(WORDS)
     assert limited == 2 < max(most)
-
-
-def test_without_scores_langchain_keeps_what_several_queries_find_once(
-    retriever: CAUSRetriever,
-) -> None:
-    """With them it does not: each explanation belongs to one query."""
-    model = FakeListLLM(responses=["relu layer\nthe relu module"])
-    plain = retriever.model_copy(update={"include_scores": False})
-    many, once = (
-        [document.id for document in MultiQueryRetriever.from_llm(each, model).invoke("relu")]
-        for each in (retriever, plain)
-    )
-    assert len(many) > len({*many})
-    assert len(once) == len({*once}) == len({*many})

@@ -14,7 +14,6 @@ from langchain_tests.integration_tests.indexer import (
 )
 
 from langchain_posrag import CAUSRetriever
-from shared_core.neighbour_spans import NeighbourSpans
 
 from .conftest import corpus
 
@@ -49,20 +48,6 @@ class TestRetrieverOverVectorStore(TestRetriever):
     def retriever_constructor_params(self) -> dict[str, Any]:
         store = InMemoryVectorStore.from_documents(corpus(), EMBEDDINGS)
         return {"index": CAUSRetriever.from_vectorstore(store, corpus()).index}
-
-
-class TestRetrieverOfSpans(TestRetriever):
-    """Documents that tell no place are spans by themselves, so k stays what it is."""
-
-    @property
-    def retriever_constructor_params(self) -> dict[str, Any]:
-        return {**super().retriever_constructor_params, "expand": NeighbourSpans(window=2)}
-
-
-class TestRetrieverOfSpansOverVectorStore(TestRetrieverOverVectorStore):
-    @property
-    def retriever_constructor_params(self) -> dict[str, Any]:
-        return {**super().retriever_constructor_params, "expand": NeighbourSpans(window=2)}
 
 
 class TestIndex(DocumentIndexerTestSuite):

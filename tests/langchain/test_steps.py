@@ -11,10 +11,9 @@ from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.messages import ToolCall
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.tools import create_retriever_tool
 
 from langchain_posrag import (
     CAUSRetriever,
@@ -59,18 +58,17 @@ def test_every_way_to_use_a_step_is_the_same(way: str) -> None:
     assert [document.metadata["posrag"]["slot"] for document in placed] == [0, 1, 2, 3, 4]
 
 
-async def test_the_question_reaches_the_prompt_of_a_chain(retriever: CAUSRetriever) -> None:
-    """As in the README's chain; and what the retriever found, in its order."""
-    prompt = ChatPromptTemplate.from_template("{context}\n{question}")
-    ranked = retriever.model_copy(update={"psi": "never"})
-    context = ranked | PlacementTransformer("u_shape") | (lambda found: " ".join(ids(found)))
-    echo = RunnableLambda(lambda value: value.to_string())
-    chain = {"context": context, "question": RunnablePassthrough()} | prompt | echo
-    expected = " ".join(map(str, ids(retriever.invoke("the relu layer"))))
-    assert chain.invoke("the relu layer") == f"Human: {expected}\nthe relu layer"
-    model = prompt | FakeListChatModel(responses=["answer"]) | StrOutputParser()
-    chain = {"context": context, "question": RunnablePassthrough()} | model
-    assert await chain.abatch(["relu", "pool"]) == ["answer"] * 2
+def test_a_tool_gives_an_agents_model_the_documents_in_placed_order(
+    retriever: CAUSRetriever,
+) -> None:
+    """Its artifact are the documents, with their reasons."""
+    placed = retriever.invoke("relu")
+    tool = create_retriever_tool(
+        retriever, "search", "Searches.", response_format="content_and_artifact"
+    )
+    read = tool.invoke(ToolCall(name="search", args={"query": "relu"}, id="1", type="tool_call"))
+    assert read.content == "\n\n".join(each.page_content for each in placed)
+    assert read.artifact == placed
 
 
 async def test_in_the_compression_retriever(retriever: CAUSRetriever) -> None:

@@ -321,9 +321,3 @@ def test_a_store_that_refuses_to_delete_keeps_both_legs(
     with pytest.raises(RuntimeError, match="Stubborn did not delete"):
         retriever.delete(["d1"])
     assert retriever.invoke(QUERY) == before
-
-
-def test_tracing_parameters_name_the_store(store: VectorStore, documents: list[Document]) -> None:
-    params = CAUSRetriever.from_vectorstore(store, documents)._get_ls_params()
-    assert params["ls_vector_store_provider"] == type(store).__name__
-    assert params["ls_embedding_provider"] == "UnitEmbedding"
