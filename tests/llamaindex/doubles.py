@@ -12,7 +12,6 @@ import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.types import CompletionResponse
-from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CBEventType, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
@@ -21,7 +20,6 @@ from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.llms import MockLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
-from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -140,13 +138,6 @@ class PromptRecorder(MockLLM):
         """Record the prompt."""
         self._prompts.append(prompt)
         return CompletionResponse(text="an answer")
-
-
-def synthesize(mode: str, nodes: list[NodeWithScore]) -> tuple[RESPONSE_TYPE, list[str]]:
-    """Answer `QUERY` from `nodes` in a response mode; return the response and the prompts."""
-    model = PromptRecorder()
-    synthesizer = get_response_synthesizer(llm=model, response_mode=ResponseMode(mode))
-    return synthesizer.synthesize(QUERY, nodes=nodes), model.prompts
 
 
 class _Handler(BaseEventHandler):

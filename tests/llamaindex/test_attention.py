@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -23,23 +22,13 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor, TwoRoundQueryEngine
-from shared_core import HuggingFaceModel
 from shared_core.attention import Case, TwoRound
-from shared_core.attention.relevance import ESTIMATORS
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from tests.adapters.test_attention import CURVE, FOLDER, asked, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
-from .doubles import QUERY, CallbackLog, Given, scored, traced
-
-
-@cache
-def roomy_reader() -> HuggingFaceModel:
-    """A reader that takes the contract's longest prompts, of words that are foreign to it."""
-    found = HuggingFaceModel.from_pretrained(FOLDER / "biased", max_new_tokens=4)
-    found.model.config.max_position_embeddings = 4096
-    return found
+from .doubles import CallbackLog, Given, traced
 
 
 def given(k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
@@ -64,45 +53,12 @@ def details(nodes: Sequence[Any]) -> list[dict[str, Any]]:
 # --- the contract ---
 
 
-class Asking(AttentionPlacementPostprocessor):
-    """Ask `QUERY` where the contract leaves the query out."""
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        return super()._postprocess_nodes(nodes, query_bundle or QueryBundle(QUERY))
-
-
 class TestOnACurve(PostprocessorContract):
     @pytest.fixture(params=ATTENTION_PLACEMENTS)
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
         return AttentionPlacementPostprocessor(
             FOLDER / "uniform", placement=request.param, curve=CURVE
         )
-
-    @pytest.mark.parametrize("case", ["none", "nan", "tied", "zero"])
-    def test_without_a_difference_the_first_node_gets_an_edge(
-        self, postprocessor: BaseNodePostprocessor, case: str
-    ) -> None:
-        self.best_at_an_edge = postprocessor.placement == "attention_u_shape"
-        super().test_without_a_difference_the_first_node_gets_an_edge(postprocessor, case)
-
-
-class TestInARoundOfTheModel(PostprocessorContract):
-    best_at_an_edge: ClassVar[bool] = False  # what is best the model says
-    round_trips: ClassVar[bool] = False  # a loaded model cannot be written
-
-    @pytest.fixture(params=ESTIMATORS)
-    def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
-        return Asking(roomy_reader(), estimator=request.param)
-
-    def test_the_query_may_be_absent_or_blank(self, postprocessor: BaseNodePostprocessor) -> None:
-        if postprocessor.estimator == "icr":
-            # it reads the rows of the question's tokens
-            with pytest.raises(ValueError, match="but the question is ''"):
-                postprocessor.postprocess_nodes(scored(), QueryBundle(""))
-        else:
-            super().test_the_query_may_be_absent_or_blank(postprocessor)
 
 
 # --- the postprocessor ---

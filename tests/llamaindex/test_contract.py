@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from llama_index.core import VectorStoreIndex
@@ -27,17 +27,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 
 
 class TestCAUSPostprocessor(PostprocessorContract):
-    @pytest.fixture(params=["plain", "always", "number", "best_at_end", "rrf", "min_max"])
+    @pytest.fixture(
+        params=[
+            {"psi": 1.3, "k": 3, "alpha": 0.7},
+            {"psi": "always", "placement": UShape(best_at="end"), "fusion": "rrf"},
+            {"psi": "always", "fusion": "min_max", "variant": "okapi"},
+        ],
+        ids=str,
+    )
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
-        options: dict[str, dict[str, Any]] = {
-            "plain": {},
-            "always": {"psi": "always", "k": 3},
-            "number": {"psi": 1.3, "alpha": 0.7},
-            "best_at_end": {"psi": "always", "placement": UShape(best_at="end")},
-            "rrf": {"psi": "always", "fusion": "rrf"},
-            "min_max": {"psi": "always", "fusion": "min_max", "variant": "okapi"},
-        }
-        return CAUSPostprocessor(**options[request.param])
+        return CAUSPostprocessor(**request.param)
 
 
 class TestCAUSPostprocessorFromNodes(PostprocessorContract):
@@ -57,14 +56,9 @@ class TestPlacementPostprocessor(PostprocessorContract):
 class TestNeighbourSpanPostprocessor(PostprocessorContract):
     """Nodes without a position come back as they are, and the rules hold for them."""
 
-    @pytest.fixture(params=["default", "auto", "no_budget"])
-    def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
-        options: dict[str, dict[str, Any]] = {
-            "default": {},
-            "auto": {"window": "auto", "order": UShape(best_at="end")},
-            "no_budget": {"token_budget": None, "min_continuity": None},
-        }
-        return NeighbourSpanPostprocessor(NeighbourSpans(**options[request.param]))
+    @pytest.fixture
+    def postprocessor(self) -> BaseNodePostprocessor:
+        return NeighbourSpanPostprocessor(NeighbourSpans(order=UShape(best_at="end")))
 
 
 class TestNeighbourSpanPostprocessorFromDocstore(PostprocessorContract):
@@ -75,21 +69,6 @@ class TestNeighbourSpanPostprocessorFromDocstore(PostprocessorContract):
         docstore = SimpleDocumentStore()
         docstore.add_documents(corpus())
         return NeighbourSpanPostprocessor(docstore=docstore)
-
-
-class TestNeighbourSpanPostprocessorFromNodes(PostprocessorContract):
-    round_trips: ClassVar[bool] = False  # to_dict holds options, not nodes
-
-    @pytest.fixture
-    def postprocessor(self) -> BaseNodePostprocessor:
-        return NeighbourSpanPostprocessor.from_nodes(corpus(), embed_model=WordEmbedding())
-
-
-class TestCAUSRetrieverOfSpans(RetrieverContract):
-    def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-        return CAUSRetriever.from_nodes(
-            nodes, WordEmbedding(), k=5, psi="always", expand=NeighbourSpans()
-        )
 
 
 class TestCAUSRetriever(RetrieverContract):

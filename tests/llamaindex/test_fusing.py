@@ -10,17 +10,10 @@ import faiss
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.callbacks import CallbackManager, CBEventType
-from llama_index.core.instrumentation.events.retrieval import (
-    RetrievalEndEvent,
-    RetrievalStartEvent,
-)
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import (
     BaseNode,
     Document,
-    IndexNode,
-    NodeWithScore,
     QueryBundle,
     TextNode,
 )
@@ -36,7 +29,7 @@ from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from llamaindex_posrag.fusion import held_nodes
 
 from .checks import ids
-from .doubles import QUERY, TEXTS, CallbackLog, Given, WordEmbedding, corpus, traced
+from .doubles import QUERY, Given, WordEmbedding, corpus
 
 
 def indexed(
@@ -55,19 +48,6 @@ def everything(index: VectorStoreIndex, query: str = QUERY) -> list[str]:
     """Return the ids of all that either leg finds."""
     retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=1000)
     return sorted(ids(retriever.retrieve(query)))
-
-
-def test_from_index_makes_a_retriever_of_another_class_for_a_subclass_too() -> None:
-    """One that keeps no index to save or to add to."""
-
-    class Mine(CAUSRetriever):
-        pass
-
-    for cls in (CAUSRetriever, Mine):
-        retriever = cls.from_index(indexed(), corpus()[:3], higher_is_better=True, k=3)
-        assert type(retriever) is FusingRetriever
-        assert (retriever.k, len(retriever.nodes)) == (3, 3)
-        assert not hasattr(retriever, "save")
 
 
 def test_distances_are_turned_round() -> None:
@@ -230,19 +210,6 @@ def test_nodes_that_are_given_stay_as_they_are() -> None:
     assert len(retriever.nodes) == 3
 
 
-# Index nodes lead to their objects, once.
-
-
-def objects() -> list[IndexNode]:
-    """Return an index node for each text, of which the first leads to a retriever."""
-    deep = Given([NodeWithScore(node=TextNode(id_="deep", text=TEXTS[0]), score=0.5)])
-    things = [deep, *(TextNode(id_=f"object{n}", text=TEXTS[n]) for n in range(1, len(TEXTS)))]
-    return [
-        IndexNode(id_=f"stub{n}", index_id=f"i{n}", text=TEXTS[n], obj=thing)
-        for n, thing in enumerate(things)
-    ]
-
-
 def test_its_nodes_are_read_as_copies() -> None:
     index = indexed()
     retriever = CAUSRetriever.from_index(index, higher_is_better=True)
@@ -252,19 +219,3 @@ def test_its_nodes_are_read_as_copies() -> None:
     assert retriever.nodes == held
     with pytest.raises(AttributeError):
         retriever.nodes = []  # type: ignore[misc]
-
-
-def test_both_retrievals_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    """The way to an object, too, if asked for."""
-    log = CallbackLog()
-    index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
-    retriever = CAUSRetriever.from_index(
-        index, higher_is_better=True, callback_manager=CallbackManager([log]), verbose=True
-    )
-    with traced() as trace:
-        retriever.retrieve(QUERY)
-    assert log.started == log.ended == [CBEventType.RETRIEVE]
-    own_and_object = 2
-    assert len(trace.of(RetrievalStartEvent)) == own_and_object
-    assert len(trace.of(RetrievalEndEvent)) == own_and_object
-    assert "Retrieval entering i0" in capsys.readouterr().out

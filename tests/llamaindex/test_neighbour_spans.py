@@ -27,7 +27,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
-from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans
 
 from .doubles import WordEmbedding
 
@@ -197,21 +197,6 @@ def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
         assert why(found)["after"] == "missing"
         if at == 1:  # nodes name the one before, and the first names none
             assert why(found)["before"] == "document"
-
-
-def test_a_chunk_source_of_ones_own_will_do() -> None:
-    """Anything that knows neighbours; its chunks carry no nodes."""
-
-    class Sides:
-        def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
-            before, after = Chunk("n0", "First.", "d"), Chunk("n2", "Third.", "d")
-            return [Neighbourhood(seed, (before,), (after,)) for seed in seeds]
-
-    nodes = row("First.", "Second.", "Third.")
-    postprocessor = NeighbourSpanPostprocessor(WINDOW, chunks=Sides())
-    (found,) = postprocessor.postprocess_nodes(hits(nodes, n1=0.5))
-    assert found.get_content() == "First.\nSecond.\nThird."
-    assert found.node.prev_node is None
 
 
 def test_a_retriever_follows_links_where_there_are_any() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.bridge.pydantic import ConfigDict, PrivateAttr
+from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -30,19 +30,12 @@ class Noted(TextNode):
     _note: list[str] = PrivateAttr(default_factory=lambda: ["read"])
 
 
-class Open(TextNode):
-    """A node that takes whatever fields it is given."""
-
-    model_config = ConfigDict(extra="allow")
-
-
 NODES: list[BaseNode] = [
     TextNode(text="text", id_="n", metadata={"page": 1, "tags": ["a"]}, start_char_idx=3),
     TextNode(text="text", relationships={NodeRelationship.NEXT: RelatedNodeInfo(node_id="m")}),
     IndexNode(text="text", index_id="other"),
     ImageNode(text="text", image_url="u"),
     Noted(text="text"),
-    Open(text="text", colour=["red"]),
     *(
         kind(
             text_resource=MediaResource(text="text", embeddings={"dense": [1.0]}),

@@ -27,7 +27,7 @@ from shared_core.options import encode_caus
 
 from .checks import facts
 from .doubles import QUERY, TEXTS, WordEmbedding, corpus
-from .test_nodes import NODES, Open
+from .test_nodes import NODES
 
 
 class Chapter(TextNode):
@@ -37,7 +37,7 @@ class Chapter(TextNode):
 
 
 SAVED: list[BaseNode] = [
-    *(node for node in NODES if not isinstance(node, Open)),
+    *NODES,
     TextNode(text="text", metadata={"b": [1.5, None], "c": {"d": True}, "e": math.nan}),
     ImageNode(text="image", image="aGVsbG8=", image_path="pictures/a.png"),
     Node(

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 from llama_index.core.instrumentation.events.rerank import ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import QueryBundle
 
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
-from llamaindex_posrag.nodes import ExplainedNode
-from shared_core import PositionProfile
 
-from .checks import facts
+from .checks import facts, ids
 from .doubles import (
     QUERY,
     corpus,
     scored,
     traced,
 )
-
-PROFILE = PositionProfile(
-    model="m", accuracy=(0.9, 0.4, 0.5, 0.6, 0.8), distraction=(0.5, 0.1, 0.2, 0.3, 0.4)
-)
-
-
-def explanation(hit: NodeWithScore) -> dict[str, Any]:
-    assert isinstance(hit, ExplainedNode)
-    return hit.posrag
 
 
 def test_a_class_of_ones_own_goes_by_its_own_name() -> None:
@@ -52,6 +42,17 @@ def test_a_call_is_one_span(kind: type[BaseNodePostprocessor]) -> None:
         kind().postprocess_nodes(scored(), query_str=QUERY)
     (span,) = trace.spans.completed_spans
     assert span.id_.startswith(f"{kind.__name__}._postprocess_nodes-")
+
+
+@pytest.mark.parametrize(
+    "postprocessor", [CAUSPostprocessor(psi="always"), PlacementPostprocessor()]
+)
+@pytest.mark.parametrize("score", [None, math.nan, 0.0])
+def test_without_scores_and_a_query_the_order_that_comes_in_is_the_ranking(
+    postprocessor: BaseNodePostprocessor, score: float | None
+) -> None:
+    out = postprocessor.postprocess_nodes(scored([score] * 5))
+    assert ids(out) == ["n0", "n2", "n4", "n3", "n1"]
 
 
 # Copies with another option.
