@@ -87,9 +87,6 @@ async def test_what_cannot_be_added_is_refused_before_it_is_embedded(adapter: Ad
     retriever = adapter.build(model=adapter.model(embedded.append))
     item = adapter.item("relu", "x")
     for given, told in (
-        (item, rf"{adapter.many} must be a list, got the "),
-        ("relu", rf"{adapter.many} must be a list, got the string 'relu'"),
-        (["relu"], rf"{adapter.many}\[0\] must be a {adapter.one}, got 'relu'"),
         ([item, {"text": "x"}], rf"{adapter.many}\[1\] must be a {adapter.one}, got {{"),
         ([item, adapter.item("gelu", "x")], "id 'x' occurs twice"),
         ([item, adapter.item("gelu", "")], "id of passage 1 must be a non-empty string"),

@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared_core import (
-    EmbeddingMismatchError,
-    PositionProfile,
-)
+from shared_core import EmbeddingMismatchError, PositionProfile
 from shared_core.placement import Sequential, Shuffle, UShape
 
 from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, embed, ids
