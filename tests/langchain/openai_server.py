@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 
@@ -68,10 +67,7 @@ class OpenAIServer:
 
     def __init__(self, answer: Callable[[Request], str | Reply]) -> None:
         self.requests: list[Request] = []
-        self.most_at_once = 0
         self._answer = answer
-        self._under_way = 0
-        self._lock = threading.Lock()
         self._closing = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
@@ -86,12 +82,7 @@ class OpenAIServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._http.shutdown()
         self._http.server_close()
@@ -100,15 +91,8 @@ class OpenAIServer:
     def _reply(self, request: Request) -> Reply:
         if request.path != "/v1/chat/completions":
             return Reply(text=f"unknown path {request.path}", status=404)
-        with self._lock:
-            self.requests.append(request)
-            self._under_way += 1
-            self.most_at_once = max(self.most_at_once, self._under_way)
-        try:
-            reply = self._answer(request)
-        finally:
-            with self._lock:
-                self._under_way -= 1
+        self.requests.append(request)
+        reply = self._answer(request)
         return Reply(text=reply) if isinstance(reply, str) else reply
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

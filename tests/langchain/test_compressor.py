@@ -1,13 +1,12 @@
 """The compressor over LangChain's candidates: scores out of metadata, or of an embedding model."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from langchain_posrag import HybridScoreCompressor
+from tests.adapters.drivers import ids
 
 from .conftest import corpus
 
@@ -20,10 +19,6 @@ def candidates() -> list[Document]:
     for i, document in enumerate(documents):
         document.metadata["score"] = 1 / (i + 1)
     return documents
-
-
-def ids(documents: Any) -> list[str | None]:
-    return [document.id for document in documents]
 
 
 def test_embeddings_compute_the_dense_score(

@@ -14,6 +14,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
+from langchain_core.load import dumpd
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.retrievers import RetrieverLike
 from langchain_core.runnables import (
@@ -282,6 +283,11 @@ def test_without_scores_nothing_of_ours_stays(retriever: CAUSRetriever, tmp_path
     for behind in (retriever, retriever | PlacementTransformer("sequential")):
         gated = GatedRetriever.load(tmp_path / "gate", behind, Words(), include_scores=False)
         assert {*gated.invoke(INSIDE)[0].metadata} == {"even"}
+
+
+def test_a_prompt_serialises_under_its_own_name(gate: ContextAwarenessGate) -> None:
+    """As traces do it."""
+    assert dumpd(gate.invoke(OUTSIDE))["id"] == ["langchain_posrag", "gating", "GatedPrompt"]
 
 
 def test_a_question_is_a_text_and_an_option_known(

@@ -9,11 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from langchain_core.language_models import (
-    FakeListChatModel,
-    FakeListLLM,
-    FakeMessagesListChatModel,
-)
+from langchain_core.language_models import FakeListChatModel, FakeListLLM, FakeMessagesListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate

@@ -42,11 +42,6 @@ def joined(first: int, last: int) -> str:
     return "\n".join(STEPS[first : last + 1])
 
 
-@pytest.fixture
-def transformer() -> NeighbourSpanTransformer:
-    return NeighbourSpanTransformer.from_documents(chunks(), expand=WINDOW)
-
-
 def test_a_vector_store_of_documents_without_ids_takes_neighbours() -> None:
     nameless = [document.model_copy(update={"id": None}) for document in chunks()]
     store = InMemoryVectorStore.from_documents(nameless, EMBEDDINGS)

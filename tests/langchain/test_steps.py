@@ -22,16 +22,13 @@ from langchain_posrag import (
     PlacementTransformer,
     TwoRoundChain,
 )
+from tests.adapters.drivers import ids
 
 READER = Path(__file__).parents[2] / "instruments" / "biased"
 QUESTION: Any = {"question": "What is the code?", "documents": [Document("a"), Document("b")]}
 EMBEDDINGS = DeterministicFakeEmbedding(size=16)
 
 Step = Callable[[Sequence[Document]], Sequence[Document]]
-
-
-def ids(documents: Sequence[Document]) -> list[str | None]:
-    return [document.id for document in documents]
 
 
 Way = Callable[[PlacementTransformer, list[Document]], list[Document]]

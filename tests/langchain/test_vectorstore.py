@@ -15,6 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
 from langchain_posrag import CAUSRetriever
+from tests.adapters.drivers import ids
 
 from .conftest import Unscored
 
@@ -40,15 +41,15 @@ class Swish(UnitEmbedding):
 
 
 class Bare(Unscored):
-    """A store of the oldest kind: distances, no ids, no get, takes any filter and ignores it."""
+    """A store of the oldest kind: distances, no ids, no get."""
 
     def __init__(self, found: Sequence[tuple[Document, float]]) -> None:
-        self.found, self.filters = found, []
+        self.found = found
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None
     ) -> list[tuple[Document, float]]:
-        self.filters.append(filter)
+
         return [*self.found][:k]
 
 
@@ -69,10 +70,6 @@ def store(
     }
     strategy = strategies[request.param]
     return FAISS.from_documents(documents, embeddings, distance_strategy=strategy)
-
-
-def ids(documents: Sequence[Document]) -> list[str | None]:
-    return [document.id for document in documents]
 
 
 async def test_whatever_its_scores_are_the_order_is_that_of_the_own_index(
@@ -148,14 +145,6 @@ def test_a_filter_reaches_documents_beyond_what_faiss_would_look_at(
     store = FAISS.from_documents(documents, embeddings)
     retriever = CAUSRetriever.from_vectorstore(store, documents, k=30)
     assert len(retriever.invoke("absent", filter={"odd": 1})) == 30
-
-
-def test_a_filter_holds_even_if_the_store_ignores_it(documents: list[Document]) -> None:
-    store = Bare([(document, 0.5) for document in documents])
-    retriever = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False, k=14)
-    found = retriever.invoke(QUERY, filter={"lang": ["en"]})
-    assert {document.metadata["lang"] for document in found} == {"en"}
-    assert store.filters == [{"lang": "en"}]
 
 
 def test_documents_without_ids_are_those_of_the_store(embeddings: Embeddings) -> None:
