@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
+from typing import Any
 
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
+
+from llamaindex_posrag import ExplainedNode
 
 
 class BrokenNode(TextNode):
@@ -23,10 +25,14 @@ def ids(nodes: Sequence[NodeWithScore]) -> list[str]:
 
 
 def facts(nodes: Sequence[NodeWithScore]) -> list[tuple[str, float | None]]:
-    """Return ids and scores in order, with NaN as None."""
-    return [
-        (n.node.node_id, None if n.score is None or math.isnan(n.score) else n.score) for n in nodes
-    ]
+    """Return ids and scores in order."""
+    return [(node.node.node_id, node.score) for node in nodes]
+
+
+def why(node: NodeWithScore) -> dict[str, Any]:
+    """Return the explanation of a node that was found."""
+    assert isinstance(node, ExplainedNode)
+    return node.posrag
 
 
 def check_same_nodes(out: Sequence[NodeWithScore], given: Sequence[BaseNode]) -> None:

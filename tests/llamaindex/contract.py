@@ -10,8 +10,6 @@ Subclass, name the fixture, and every rule runs on MockLLM-like stand-ins, witho
     class TestMyRetriever(RetrieverContract):
         def build(self, nodes: list[BaseNode]) -> BaseRetriever:
             return MyRetriever(nodes, WordEmbedding())
-
-A rule that does not apply is switched off by a class attribute, in sight of the reader.
 """
 
 from __future__ import annotations
@@ -19,9 +17,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-import math
 import pickle
-from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -29,27 +25,13 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
-from llama_index.core.instrumentation.events.retrieval import (
-    RetrievalEndEvent,
-    RetrievalStartEvent,
-)
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import (
-    BaseNode,
-    NodeWithScore,
-    QueryBundle,
-)
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.tools import RetrieverTool
 
-from .checks import (
-    BrokenNode,
-    check_in_prompt_order,
-    check_same_nodes,
-    check_scores,
-    facts,
-    ids,
-)
+from .checks import BrokenNode, check_in_prompt_order, check_same_nodes, check_scores, facts, ids
 from .doubles import (
     QUERY,
     CallbackLog,
@@ -61,23 +43,9 @@ from .doubles import (
     traced,
 )
 
-SCORES: dict[str, list[Any]] = {
-    "none": [None] * 5,
-    "some_none": [0.9, None, 0.5, None, 0.1],
-    "nan": [math.nan] * 5,
-    "some_nan": [0.9, math.nan, 0.5, math.nan, 0.1],
-    "negative": [-0.1, -0.5, -0.9, -2.0, -7.0],
-    "tied": [0.5] * 5,
-    "zero": [0.0] * 5,
-    "float32": [np.float32(value) for value in (0.9, 0.7, 0.5, 0.3, 0.1)],
-}
-
 
 class PostprocessorContract:
     """Rules for a `BaseNodePostprocessor`."""
-
-    round_trips: ClassVar[bool] = True
-    """``from_dict(to_dict())`` gives an equal postprocessor."""
 
     @pytest.fixture
     def postprocessor(self) -> BaseNodePostprocessor:
@@ -116,22 +84,12 @@ class PostprocessorContract:
         assert trace.events.index(starts[0]) < trace.events.index(ends[0])
 
     def test_ids_hashes_and_texts_are_kept(self, postprocessor: BaseNodePostprocessor) -> None:
-        out = postprocessor.postprocess_nodes(scored(count=12), QueryBundle(QUERY))
+        given = scored(count=12)
+        given[0].score = np.float32(1)  # type: ignore[assignment]
+        out = postprocessor.postprocess_nodes(given, QueryBundle(QUERY))
         assert out
         check_same_nodes(out, corpus())
-
-    @pytest.mark.parametrize("case", SCORES)
-    def test_any_scores_are_accepted(self, postprocessor: BaseNodePostprocessor, case: str) -> None:
-        given = scored([1.0] * 5)
-        for node, score in zip(given, SCORES[case], strict=True):
-            node.score = score
-        for query in (QueryBundle(QUERY), None):
-            out = postprocessor.postprocess_nodes(given, query)
-            assert out
-            check_same_nodes(out, corpus())
-            check_scores(out)
-            again = postprocessor.postprocess_nodes(given, query)
-            assert facts(out) == facts(again), "the same input gave another result"
+        check_scores(out)
 
     def test_async_equals_sync(self, postprocessor: BaseNodePostprocessor) -> None:
         query = QueryBundle(QUERY)
@@ -149,11 +107,11 @@ class PostprocessorContract:
 
     def test_copies_do_the_same(self, postprocessor: BaseNodePostprocessor) -> None:
         expected = facts(postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY)))
-        copies = [copy.deepcopy(postprocessor), pickle.loads(pickle.dumps(postprocessor))]
-        if self.round_trips:
-            data = json.loads(postprocessor.to_json())
-            copies.append(type(postprocessor).from_dict(data))
-        for copied in copies:
+        for copied in (
+            copy.deepcopy(postprocessor),
+            pickle.loads(pickle.dumps(postprocessor)),
+            type(postprocessor).from_dict(json.loads(postprocessor.to_json())),
+        ):
             assert facts(copied.postprocess_nodes(scored(), QueryBundle(QUERY))) == expected
 
     def test_engines_set_the_callback_manager_and_keep_the_order(

@@ -103,12 +103,11 @@ class WordEmbedding(BaseEmbedding):
     """Deterministic bag of words: each word a fixed random direction, texts their sum."""
 
     dim: int = 64
-    salt: str = ""
 
     def _vector(self, text: str) -> list[float]:
         total = np.zeros(self.dim)
         for word in text.lower().replace(".", " ").split():
-            seed = hashlib.sha256((self.salt + word).encode()).digest()[:8]
+            seed = hashlib.sha256(word.encode()).digest()[:8]
             total += np.random.default_rng(int.from_bytes(seed, "big")).standard_normal(self.dim)
         norm = float(np.linalg.norm(total))
         return [float(value) for value in (total / norm if norm else total + self.dim**-0.5)]

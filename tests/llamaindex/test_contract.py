@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode
-from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from llamaindex_posrag import (
     CAUSPostprocessor,
@@ -21,7 +18,7 @@ from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.placement import UShape
 
 from .contract import PostprocessorContract, RetrieverContract
-from .doubles import WordEmbedding, corpus
+from .doubles import WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 
@@ -39,14 +36,6 @@ class TestCAUSPostprocessor(PostprocessorContract):
         return CAUSPostprocessor(**request.param)
 
 
-class TestCAUSPostprocessorFromNodes(PostprocessorContract):
-    round_trips: ClassVar[bool] = False  # to_dict holds options, not a corpus
-
-    @pytest.fixture
-    def postprocessor(self) -> BaseNodePostprocessor:
-        return CAUSPostprocessor.from_nodes(corpus()[::2], psi="always")
-
-
 class TestPlacementPostprocessor(PostprocessorContract):
     @pytest.fixture(params=[None, "always", "never"])
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
@@ -59,16 +48,6 @@ class TestNeighbourSpanPostprocessor(PostprocessorContract):
     @pytest.fixture
     def postprocessor(self) -> BaseNodePostprocessor:
         return NeighbourSpanPostprocessor(NeighbourSpans(order=UShape(best_at="end")))
-
-
-class TestNeighbourSpanPostprocessorFromDocstore(PostprocessorContract):
-    round_trips: ClassVar[bool] = False  # to_dict holds options, not a docstore
-
-    @pytest.fixture
-    def postprocessor(self) -> BaseNodePostprocessor:
-        docstore = SimpleDocumentStore()
-        docstore.add_documents(corpus())
-        return NeighbourSpanPostprocessor(docstore=docstore)
 
 
 class TestCAUSRetriever(RetrieverContract):

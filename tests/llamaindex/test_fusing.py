@@ -11,12 +11,7 @@ import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    QueryBundle,
-    TextNode,
-)
+from llama_index.core.schema import BaseNode, Document, QueryBundle, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import (
     SimpleVectorStore,

@@ -13,7 +13,6 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, TextNode
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
-from llamaindex_posrag.nodes import ExplainedNode
 
 from .checks import facts, ids
 from .doubles import WordEmbedding
@@ -75,28 +74,21 @@ def test_the_worst_hit_keeps_its_score_of_zero(make: Make, way: Way) -> None:
 
 
 @pytest.mark.parametrize("kind", [TextNode, Document])
-def test_an_object_comes_as_a_copy(make: Make, way: Way, kind: type[BaseNode]) -> None:
-    target: Any = kind(id_="behind", text="the object", metadata={"tags": ["a"]})
-    before = target.model_dump()
-    hit = way(make(corpus(target), {}), QUERY)[-1]
-    assert isinstance(hit, ExplainedNode)
-    assert (type(hit.node), hit.node) == (kind, target)
-    hit.node.metadata["tags"].append("b")
-    hit.node.set_content("changed")
-    assert target.model_dump() == before
-
-
-@pytest.mark.parametrize("score", [7.5, None])
-def test_an_object_with_a_score_keeps_it(make: Make, way: Way, score: float | None) -> None:
-    """It too is a copy, explained as the index node is."""
+@pytest.mark.parametrize("scored", [False, True])
+def test_an_object_comes_as_a_copy(
+    make: Make, way: Way, kind: type[BaseNode], scored: bool
+) -> None:
+    """With a score of its own, if it has one; explained as the index node is."""
     plain: Any = way(make(corpus(), {}), QUERY)[-1]
-    node = TextNode(id_="behind", text="the object", metadata={"tags": ["a"]})
-    target = NodeWithScore(node=node, score=score)
+    node: Any = kind(id_="behind", text="the object", metadata={"tags": ["a"]})
+    target = NodeWithScore(node=node, score=7.5) if scored else node
     before = target.model_dump()
     hit: Any = way(make(corpus(), {"s": target}), QUERY)[-1]
-    assert (hit.node, hit.score, hit.posrag) == (node, score, plain.posrag)
+    assert (type(hit.node), hit.node) == (kind, node)
+    assert (hit.score, hit.posrag) == (7.5 if scored else plain.score, plain.posrag)
     hit.score = 0.5
     hit.node.metadata["tags"].append("b")
+    hit.node.set_content("changed")
     assert target.model_dump() == before
 
 

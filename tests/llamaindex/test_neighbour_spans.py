@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from llama_index.core.ingestion import IngestionPipeline
@@ -19,46 +18,28 @@ from llama_index.core.schema import (
     MetadataMode,
     NodeRelationship,
     NodeWithScore,
-    RelatedNodeInfo,
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor
-from llamaindex_posrag.nodes import ExplainedNode
 from shared_core.neighbour_spans import NeighbourSpans
 
+from .checks import why
 from .doubles import WordEmbedding
 
 WINDOW = NeighbourSpans(window=1, token_budget=None)
 TEXT = " ".join(f"Sentence {number} tells of matter {number * 7} alone." for number in range(60))
 
 
-def split(name: str = "manual", text: str = TEXT) -> list[BaseNode]:
+def split() -> list[BaseNode]:
     """Return overlapping chunks with relationships and offsets, as LlamaIndex makes them."""
-    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=12).get_nodes_from_documents(
-        [Document(text=text, id_=name, metadata={"file": name})]
+    splitter = SentenceSplitter(
+        chunk_size=64, chunk_overlap=12, id_func=lambda number, _: f"manual{number}"
     )
-    for number, node in enumerate(nodes):
-        node.id_ = f"{name}{number}"
-    return relinked(nodes)
-
-
-def relinked(nodes: Sequence[BaseNode]) -> list[BaseNode]:
-    """Link nodes in their order, the outer ones to nothing."""
-    for number, node in enumerate(nodes):
-        for step, relationship in ((-1, NodeRelationship.PREVIOUS), (1, NodeRelationship.NEXT)):
-            node.relationships.pop(relationship, None)
-            if 0 <= number + step < len(nodes):
-                other = nodes[number + step].node_id
-                node.relationships[relationship] = RelatedNodeInfo(node_id=other)
-    return list(nodes)
-
-
-def row(*texts: str) -> list[BaseNode]:
-    """Return linked nodes without offsets."""
-    return relinked([TextNode(id_=f"n{number}", text=text) for number, text in enumerate(texts)])
+    document = Document(text=TEXT, id_="manual", metadata={"file": "manual"})
+    return splitter.get_nodes_from_documents([document])
 
 
 def stored(nodes: Sequence[BaseNode]) -> SimpleDocumentStore:
@@ -74,14 +55,8 @@ def hits(nodes: Sequence[BaseNode], **scores: float | None) -> list[NodeWithScor
 
 
 def chunks(node: NodeWithScore) -> list[str]:
-    assert isinstance(node, ExplainedNode)
-    found: list[str] = node.posrag["chunks"]
+    found: list[str] = why(node)["chunks"]
     return found
-
-
-def why(node: NodeWithScore) -> dict[str, Any]:
-    assert isinstance(node, ExplainedNode)
-    return node.posrag
 
 
 def sources(nodes: Sequence[BaseNode]) -> list[NeighbourSpanPostprocessor]:
@@ -186,13 +161,13 @@ def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
     splitters = [MarkdownNodeParser(), SentenceSplitter(chunk_size=64, chunk_overlap=0)]
     nodes = [*IngestionPipeline(transformations=splitters).run(documents=[Document(text=text)])]
     assert not any(NodeRelationship.NEXT in node.relationships for node in nodes)
-    stored_, known = sources(nodes)
+    docstore, known = sources(nodes)
     ids = [node.node_id for node in nodes]
     for at, node in enumerate(nodes):
         hit = [NodeWithScore(node=node, score=0.5)]
         (found,) = known.postprocess_nodes(hit)
         assert chunks(found) == ids[max(0, at - 1) : at + 2]
-        (found,) = stored_.postprocess_nodes(hit)
+        (found,) = docstore.postprocess_nodes(hit)
         assert chunks(found) == ids[max(0, at - 1) : at + 1]
         assert why(found)["after"] == "missing"
         if at == 1:  # nodes name the one before, and the first names none

@@ -6,33 +6,12 @@ import math
 from typing import Any
 
 import pytest
-from llama_index.core.instrumentation.events.rerank import ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import QueryBundle
 
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
 
 from .checks import facts, ids
-from .doubles import (
-    QUERY,
-    corpus,
-    scored,
-    traced,
-)
-
-
-def test_a_class_of_ones_own_goes_by_its_own_name() -> None:
-    """In what it is saved as, and in events."""
-
-    class Mine(PlacementPostprocessor):
-        pass
-
-    with traced() as trace:
-        Mine().postprocess_nodes(scored())
-        CAUSPostprocessor(k=3).postprocess_nodes(scored(), query_str=QUERY)
-    assert Mine().to_dict()["class_name"] == "Mine"
-    events = [(each.model_name, each.top_n, each.query) for each in trace.of(ReRankStartEvent)]
-    assert events == [("Mine", 5, None), ("CAUSPostprocessor", 3, QueryBundle(QUERY))]
+from .doubles import QUERY, corpus, scored, traced
 
 
 @pytest.mark.parametrize("kind", [CAUSPostprocessor, PlacementPostprocessor])

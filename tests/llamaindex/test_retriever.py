@@ -10,30 +10,21 @@ from typing import Any
 
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
-from llama_index.core.callbacks import (
-    CallbackManager,
-    CBEventType,
-    EventPayload,
-    LlamaDebugHandler,
-)
-from llama_index.core.instrumentation.events.retrieval import (
-    RetrievalEndEvent,
-    RetrievalStartEvent,
-)
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload, LlamaDebugHandler
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import (
     MetadataMode,
     NodeRelationship,
-    NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
     TextNode,
 )
 from llama_index.core.tools import RetrieverTool
 
-from llamaindex_posrag import CAUSRetriever, ExplainedNode
+from llamaindex_posrag import CAUSRetriever
 from shared_core import CAUS
 
-from .checks import facts, ids
+from .checks import facts, ids, why
 from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
 
 MANY: list[Any] = [
@@ -50,11 +41,6 @@ def retriever() -> CAUSRetriever:
     return CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=5, psi="always")
 
 
-def explanation(hit: NodeWithScore) -> dict[str, Any]:
-    assert isinstance(hit, ExplainedNode)
-    return hit.posrag
-
-
 def test_both_legs_see_the_text_for_embedding() -> None:
     node = TextNode(
         text="plain words",
@@ -64,10 +50,10 @@ def test_both_legs_see_the_text_for_embedding() -> None:
     retriever = CAUSRetriever.from_nodes([node, TextNode(text="other")], WordEmbedding())
     best, *_ = retriever.retrieve(node.get_content(MetadataMode.EMBED))
     assert best.node_id == node.node_id
-    assert explanation(best)["dense"] == pytest.approx(1.0, abs=1e-5)
+    assert why(best)["dense"] == pytest.approx(1.0, abs=1e-5)
     retriever.alpha = 0.0
-    assert explanation(retriever.retrieve("visible")[0])["sparse"] > 0
-    assert all(explanation(hit)["sparse"] == 0 for hit in retriever.retrieve("invisible"))
+    assert why(retriever.retrieve("visible")[0])["sparse"] > 0
+    assert all(why(hit)["sparse"] == 0 for hit in retriever.retrieve("invisible"))
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -81,7 +67,7 @@ def test_a_node_with_an_embedding_keeps_it(awaited: bool) -> None:
         retriever.add_nodes(nodes)
     hit = retriever.retrieve("somewhere else entirely")[0]
     assert hit.node.node_id == "n1"
-    assert explanation(hit)["dense"] == pytest.approx(1.0, abs=1e-5)
+    assert why(hit)["dense"] == pytest.approx(1.0, abs=1e-5)
     assert nodes[1].embedding is not None
     assert hit.node.embedding is None
 
@@ -127,7 +113,7 @@ def test_a_batch_is_what_single_queries_are(awaited: bool) -> None:
         asked = [[q if isinstance(q, str) else q.query_str for q in each] for each in events]
         started, ended = zip(*log.get_event_pairs(CBEventType.RETRIEVE), strict=True)
         return [
-            [[(hit.node_id, explanation(hit)) for hit in hits] for hits in found],
+            [[(hit.node_id, why(hit)) for hit in hits] for hits in found],
             asked,
             [event.payload[EventPayload.QUERY_STR] for event in started],
             [ids(event.payload[EventPayload.NODES]) for event in ended],
