@@ -60,20 +60,19 @@ INDEX = core_index(CORPUS)
 class LangChainSpans(LangChain):
     """`NeighbourSpanTransformer`."""
 
-    def step(self, **options: Any) -> NeighbourSpanTransformer:
-        """Return the step among what it is given."""
-        return NeighbourSpanTransformer(**options)
+    step = NeighbourSpanTransformer
 
     def step_over(
         self, passages: Sequence[Passage], model: Any = None, **options: Any
     ) -> NeighbourSpanTransformer:
         """Return the step that takes neighbours from passages."""
-        items = self.items(passages)
-        return NeighbourSpanTransformer.from_documents(items, embeddings=model, **options)
+        return self.step.from_documents(self.items(passages), embeddings=model, **options)
 
 
 class LlamaIndexSpans(LlamaIndex):
     """`NeighbourSpanPostprocessor`."""
+
+    step = NeighbourSpanPostprocessor
 
     def item(self, text: str, id: str, **metadata: Any) -> TextNode:
         """Return a node with document and offset where LlamaIndex keeps them."""
@@ -84,16 +83,11 @@ class LlamaIndexSpans(LlamaIndex):
             node.relationships[NodeRelationship.SOURCE] = source
         return node
 
-    def step(self, **options: Any) -> NeighbourSpanPostprocessor:
-        """Return the step among what it is given."""
-        return NeighbourSpanPostprocessor(**options)
-
     def step_over(
         self, passages: Sequence[Passage], model: Any = None, **options: Any
     ) -> NeighbourSpanPostprocessor:
         """Return the step that takes neighbours from passages."""
-        items = self.items(passages)
-        return NeighbourSpanPostprocessor.from_nodes(items, embed_model=model, **options)
+        return self.step.from_nodes(self.items(passages), embed_model=model, **options)
 
 
 Adapter = LangChainSpans | LlamaIndexSpans
@@ -249,8 +243,6 @@ def test_names_of_the_metadata_are_the_callers(adapter: Adapter) -> None:
     refused = r"metadata\['page'\] of 'bad' must be an integer"
     with pytest.raises(ValueError, match=refused):
         adapter.step_over(bad, expand=WINDOW, chunk_keys=keys)
-    with pytest.raises(ValueError, match=refused):
-        expand(adapter, adapter.step(chunk_keys=keys), bad[3:], 0.5)
     retriever = adapter.build(bad, expand=WINDOW, chunk_keys=keys)
     with pytest.raises(ValueError, match=refused):
         adapter.ask(retriever, "text")
