@@ -12,7 +12,6 @@ import pytest
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.load import dumpd
 from langchain_core.output_parsers import StrOutputParser
@@ -32,6 +31,7 @@ from langchain_posrag import (
     PlacementTransformer,
 )
 from shared_core.gating import GatedPrompts
+from tests.adapters.drivers import LangChainModel
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
 from .test_tracing import Tracer
@@ -44,22 +44,6 @@ Wrap = Callable[[CAUSRetriever], RetrieverLike]
 BOTH: list[Host] = [ContextAwarenessGate, GatedRetriever]
 
 
-class Words(Embeddings):
-    """Counts what it is asked to embed."""
-
-    def __init__(self) -> None:
-        self.queries: list[str] = []
-        self.passages = 0
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.passages += len(texts)
-        return [embed(text) for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        self.queries.append(text)
-        return embed(text)
-
-
 def documents() -> list[Document]:
     return [
         Document(text, id=id, metadata={"even": number % 2 == 0, "posrag": "the user's own"})
@@ -68,12 +52,12 @@ def documents() -> list[Document]:
 
 
 @pytest.fixture
-def words() -> Words:
-    return Words()
+def words() -> LangChainModel:
+    return LangChainModel(embed)
 
 
 @pytest.fixture
-def retriever(words: Words) -> CAUSRetriever:
+def retriever(words: LangChainModel) -> CAUSRetriever:
     return CAUSRetriever.from_documents(documents(), words, k=3)
 
 
@@ -155,14 +139,16 @@ class Open(AsyncCallbackHandler):
 async def test_cancelled_no_run_stays_open(retriever: CAUSRetriever, host: Host) -> None:
     """While it embeds what a retriever without scores has found."""
 
-    class Hanging(Words):
+    class Hanging(LangChainModel):
         async def aembed_query(self, text: str) -> list[float]:
             asked.set()
             return await asyncio.Event().wait() or []
 
     asked, handler = asyncio.Event(), Open()
     silent = retriever.model_copy(update={"include_scores": False})
-    gate = host(retriever=silent, gate=host.from_retriever(retriever).gate, embeddings=Hanging())
+    gate = host(
+        retriever=silent, gate=host.from_retriever(retriever).gate, embeddings=Hanging(embed)
+    )
     task = asyncio.create_task(gate.ainvoke(INSIDE, {"callbacks": [handler]}))
     await asked.wait()
     assert "retrieve_or_not" in handler.names.values()
@@ -213,17 +199,22 @@ RETRIEVERS: dict[str, Wrap] = {
 
 @pytest.mark.parametrize("wrap", RETRIEVERS.values(), ids=RETRIEVERS)
 @pytest.mark.parametrize("ask", [*WAYS, batched])
-def test_whatever_retrieves_may_stand_behind_the_gate(
-    retriever: CAUSRetriever, words: Words, wrap: Wrap, ask: Ask
-) -> None:
+def test_whatever_retrieves_may_stand_behind_the_gate(wrap: Wrap, ask: Ask) -> None:
     """It is decided as about the bare one, and nothing is embedded twice."""
+    embedded: list[str] = []
+
+    def noted(text: str) -> list[float]:
+        embedded.append(text)
+        return embed(text)
+
+    words = LangChainModel(noted)
+    retriever = CAUSRetriever.from_documents(documents(), words, k=3)
     gate = ContextAwarenessGate.from_retriever(retriever, words, documents())
     gated = ContextAwarenessGate.from_retriever(wrap(retriever), words, documents())
-    one, passages = ask(gate, INSIDE), words.passages
-    words.queries.clear()
+    one = ask(gate, INSIDE)
+    embedded.clear()
     other = ask(gated, INSIDE)
-    assert {*words.queries} <= {INSIDE, OUTSIDE}
-    assert words.passages == passages
+    assert {*embedded} <= {INSIDE, OUTSIDE}
     assert [each.id for each in other.documents] == [each.id for each in one.documents]
     assert other.decision == one.decision
 
@@ -231,7 +222,7 @@ def test_whatever_retrieves_may_stand_behind_the_gate(
 @pytest.mark.parametrize("host", BOTH)
 @pytest.mark.parametrize("ask", [*WAYS, batched])
 def test_a_call_configures_the_retriever(
-    retriever: CAUSRetriever, words: Words, host: Host, ask: Ask
+    retriever: CAUSRetriever, words: LangChainModel, host: Host, ask: Ask
 ) -> None:
     """As it does without the gate; and a chain around the gate hands the setting on."""
     configurable = retriever.configurable_fields(k=ConfigurableField(id="k"))
@@ -252,7 +243,7 @@ class Scanned(Document):
 
 
 @pytest.mark.parametrize("include_scores", [True, False])
-def test_documents_stay_the_users(words: Words, include_scores: bool) -> None:
+def test_documents_stay_the_users(words: LangChainModel, include_scores: bool) -> None:
     """Copies, of their class, with their own keys of our names; those of the user are untouched."""
     own = {"score": 7, "posrag": {"mine": [1]}}
     mine: list[Document] = [
@@ -281,7 +272,9 @@ def test_without_scores_nothing_of_ours_stays(retriever: CAUSRetriever, tmp_path
     """Neither a score of the search nor that of a slot; it is no part of what is saved."""
     GatedRetriever.from_retriever(retriever).gate.save(tmp_path / "gate")
     for behind in (retriever, retriever | PlacementTransformer("sequential")):
-        gated = GatedRetriever.load(tmp_path / "gate", behind, Words(), include_scores=False)
+        gated = GatedRetriever.load(
+            tmp_path / "gate", behind, LangChainModel(embed), include_scores=False
+        )
         assert {*gated.invoke(INSIDE)[0].metadata} == {"even"}
 
 

@@ -49,11 +49,7 @@ def test_a_vector_store_of_documents_without_ids_takes_neighbours() -> None:
     assert texts(retriever.invoke("open the drain")) == [joined(0, 2)]
 
 
-def test_the_score_may_be_left_out_or_have_a_name_of_ones_own() -> None:
-    """One that was the score stays where it was."""
-    (given,) = CAUSRetriever.from_documents(chunks(), EMBEDDINGS, k=1).invoke("open the drain")
-    silent = NeighbourSpanTransformer.from_documents(chunks(), expand=WINDOW, include_scores=False)
-    assert silent.invoke([given])[0].metadata in [chunk.metadata for chunk in chunks()]
+def test_the_score_may_have_a_name_of_ones_own() -> None:
     far = [chunks(name, far=score)[2] for name, score in (("a", 0.2), ("b", 0.9))]
     order = NeighbourSpans(order="score_descending")
     transformer = NeighbourSpanTransformer(expand=order, score_key="far", higher_is_better=False)

@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.runnables import ConfigurableField
 from langchain_core.vectorstores import InMemoryVectorStore
-from pydantic import PrivateAttr
 
 from langchain_posrag import (
     AttentionPlacement,
@@ -189,25 +188,6 @@ def test_every_step_checks_options_set_later(retriever: CAUSRetriever) -> None:
         with pytest.raises(ValueError, match="nonesuch"):
             step.model_copy(update={"nonesuch": value})
         assert dict(step) == before
-
-
-def test_a_subclass_with_a_constructor_of_its_own_is_set_and_copied(
-    documents: list[Document], embeddings: Embeddings
-) -> None:
-    class Ready(CAUSRetriever):
-        _asked: list[str] = PrivateAttr(default_factory=list)
-
-        def __init__(self, folder: str) -> None:
-            super().__init__(index=HybridIndex(), embeddings=embeddings)
-            self._asked.append(folder)
-
-    ready = Ready("folder")
-    ready.add_documents(documents)
-    ready.k = 3
-    copied = ready.model_copy(update={"k": 2})
-    assert (len(ready.invoke("relu")), len(copied.invoke("relu"))) == (3, 2)
-    assert copied.index is ready.index
-    assert copied._asked == ["folder"]
 
 
 # What goes in and out of an index.

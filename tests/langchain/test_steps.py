@@ -100,16 +100,15 @@ async def test_the_compressor_pipes_behind_a_retriever(retriever: CAUSRetriever,
     assert step.invoke([]) == []
 
 
-def steps() -> list[tuple[Any, Any]]:
-    """Every step whose calls take no options, and an input of it."""
-    return [
+@pytest.mark.parametrize(
+    ("step", "given"),
+    [
         (PlacementTransformer("u_shape"), [Document("a")]),
         (HybridScoreCompressor(), QUESTION),
         (TwoRoundChain(READER), QUESTION),
-    ]
-
-
-@pytest.mark.parametrize(("step", "given"), steps(), ids=lambda each: type(each).__name__)
+    ],
+    ids=lambda each: type(each).__name__,
+)
 async def test_a_call_with_an_option_is_told_where_options_go(step: Any, given: Any) -> None:
     """It would be lost: LangChain's signatures take any."""
     named = rf"{type(step).__name__} takes no options, got placement=: .*configurable_fields"

@@ -87,35 +87,34 @@ def one_of(key: str, *values: Any) -> dict[str, Any]:
     return {key: {"$in": [*values]}}
 
 
-TOLD: list[tuple[dict[str, Any], Any, Any]] = [
+TOLD: list[tuple[dict[str, Any], Any, Any, Any]] = [
     (
-        {"lang": "en", "even": True},
-        {
-            "$and": [
-                one_of("lang", "en"),
-                {"$or": [one_of("even", True), one_of("even", 1)]},
-            ]
-        },
+        {"lang": ["en"], "even": True},
+        {"$and": [one_of("lang", "en"), {"$or": [one_of("even", True), one_of("even", 1)]}]},
         {"lang": ["en"], "even": [True, 1]},
+        {"lang": "en", "even": True},
     ),
     (
         {"i": [3, 4.0, 200]},
         {"$or": [one_of("i", 3, 200), one_of("i", 4.0)]},
         {"i": [3, 4.0, 200]},
+        None,
     ),
     (
         {"mixed": ["1", 1.0]},
         {"$or": [one_of("mixed", "1"), one_of("mixed", 1.0), one_of("mixed", True)]},
         {"mixed": ["1", 1.0, True]},
+        None,
     ),
     (
         {"i": {"$gte": 30, "$lt": 60}, "lang": ("de",)},
         {"$and": [one_of("lang", "de"), {"i": {"$gte": 30}}, {"i": {"$lt": 60}}]},
         {"$and": [{"lang": ["de"]}, {"i": {"$gte": 30}}, {"i": {"$lt": 60}}]},
+        None,
     ),
-    ({"my-key": 2}, one_of("my-key", 2), None),
+    ({"my-key": 2}, one_of("my-key", 2), None, {"my-key": 2}),
 ]
-"""Filters, and what Chroma and pgvector are told, which tell True from 1."""
+"""Filters, and what Chroma, pgvector (both tell True from 1) and an unknown store are told."""
 
 NOT_TOLD: list[Any] = [
     {},
@@ -144,13 +143,14 @@ async def test_a_filter_holds_over_any_store(kind: type[Store], where: Any) -> N
     assert await one.ainvoke("number relu", filter=where) == expected
 
 
-@pytest.mark.parametrize(("where", "chroma", "pgvector"), TOLD, ids=str)
-def test_a_known_store_is_told_in_its_own_language(
-    where: dict[str, Any], chroma: Any, pgvector: Any
+@pytest.mark.parametrize(("where", "chroma", "pgvector", "unknown"), TOLD, ids=str)
+def test_a_store_is_told_in_its_own_language(
+    where: dict[str, Any], chroma: Any, pgvector: Any, unknown: Any
 ) -> None:
-    """And where it cannot be told, it is searched without the filter."""
-    for store, told in ((Chroma(), chroma), (PGVector(), pgvector)):
-        CAUSRetriever.from_vectorstore(store, DOCUMENTS).invoke("relu", filter=where)
+    """One of no known language gets single values; what cannot be told is filtered here."""
+    for store, told in ((Chroma(), chroma), (PGVector(), pgvector), (Store(), unknown)):
+        retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False)
+        retriever.invoke("relu", filter=where)
         assert store.asked[0] == (50, told)
 
 
@@ -179,21 +179,6 @@ def test_a_store_that_is_not_told_is_asked_until_enough_passes() -> None:
     assert asked(3) == [10, 40]
     assert asked(16) == [10, 40, 160]
     assert asked(60) == [10, 40, 160, 640]
-
-
-def test_a_store_of_another_language_gets_single_values_as_they_are() -> None:
-    store = Store()
-    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, k=3)
-
-    for where, told in (
-        ({"lang": "en"}, {"lang": "en"}),
-        ({"lang": ["en"]}, {"lang": "en"}),
-        ({"lang": ["en", "de"]}, None),
-        (lambda metadata: metadata["lang"] == "en", None),
-    ):
-        store.asked.clear()
-        retriever.invoke("relu", filter=where)
-        assert store.asked[0][1] == told
 
 
 async def test_a_filter_of_the_stores_own_goes_to_it_as_it_is() -> None:
