@@ -26,7 +26,10 @@ QUERY = "matter 70 in sentence 10"
 def split(*names: str) -> list[BaseNode]:
     """Return chunks with relationships and offsets, as LlamaIndex makes them."""
     documents = [Document(text=TEXT, id_=name, metadata={"file": name}) for name in names]
-    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=12).get_nodes_from_documents(documents)
+    splitter = SentenceSplitter(
+        chunk_size=64, chunk_overlap=12, id_func=lambda number, of: f"{of.node_id}{number}"
+    )
+    nodes = splitter.get_nodes_from_documents(documents)
     for number, node in enumerate(nodes):
         node.excluded_embed_metadata_keys.append(f"k{number}")
     return nodes

@@ -28,18 +28,9 @@ from shared_core.neighbour_spans import NeighbourSpans
 
 from .checks import why
 from .doubles import WordEmbedding
+from .test_engines import TEXT, split
 
 WINDOW = NeighbourSpans(window=1, token_budget=None)
-TEXT = " ".join(f"Sentence {number} tells of matter {number * 7} alone." for number in range(60))
-
-
-def split() -> list[BaseNode]:
-    """Return overlapping chunks with relationships and offsets, as LlamaIndex makes them."""
-    splitter = SentenceSplitter(
-        chunk_size=64, chunk_overlap=12, id_func=lambda number, _: f"manual{number}"
-    )
-    document = Document(text=TEXT, id_="manual", metadata={"file": "manual"})
-    return splitter.get_nodes_from_documents([document])
 
 
 def stored(nodes: Sequence[BaseNode]) -> SimpleDocumentStore:
@@ -69,7 +60,7 @@ def sources(nodes: Sequence[BaseNode]) -> list[NeighbourSpanPostprocessor]:
 @pytest.mark.parametrize("at", [0, 1])
 def test_neighbours_come_from_the_docstore_or_from_nodes(at: int) -> None:
     """With the seed's id, class and metadata, and offsets and links of the span."""
-    nodes = split()
+    nodes = split("manual")
     (found,) = sources(nodes)[at].postprocess_nodes(hits(nodes, manual4=0.5))
     assert chunks(found) == ["manual3", "manual4", "manual5"]
     node = found.node
@@ -93,7 +84,7 @@ def test_the_docstore_is_asked_in_batches() -> None:
             self.batches += 1
             return super().get_nodes(node_ids, raise_error)
 
-    nodes, docstore = split(), Counting()
+    nodes, docstore = split("manual"), Counting()
     docstore.add_documents(nodes)
     postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=docstore)
     found = postprocessor.postprocess_nodes(hits(nodes, manual2=0.9, manual7=0.8, manual12=0.7))
@@ -103,7 +94,7 @@ def test_the_docstore_is_asked_in_batches() -> None:
 
 def test_an_empty_docstore_says_what_to_do() -> None:
     """As vector stores that keep the text themselves leave it."""
-    nodes = split()
+    nodes = split("manual")
     postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=SimpleDocumentStore())
     with pytest.warns(UserWarning, match=r"leaves the docstore empty: .*from_nodes"):
         (found,) = postprocessor.postprocess_nodes(hits(nodes, manual4=0.5))
@@ -176,7 +167,7 @@ def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
 
 def test_a_retriever_follows_links_where_there_are_any() -> None:
     """Also to where filters lead nowhere; the caller's nodes stay as they are."""
-    nodes = split()
+    nodes = split("manual")
     for number, node in enumerate(nodes):
         node.metadata["tenant"] = "b" if number == 5 else "a"
     before = [node.model_dump_json() for node in nodes]
@@ -201,5 +192,5 @@ def test_options_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match="docstore= or chunks="):
         NeighbourSpanPostprocessor(
             docstore=SimpleDocumentStore(),
-            chunks=NeighbourSpanPostprocessor.from_nodes(split()).chunks,
+            chunks=NeighbourSpanPostprocessor.from_nodes(split("manual")).chunks,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -23,19 +22,11 @@ from llamaindex_posrag import CAUSRetriever, ExplainedNode
 
 from .doubles import WordEmbedding
 
-
-class Noted(TextNode):
-    """A node of a user's own class, with a private attribute."""
-
-    _note: list[str] = PrivateAttr(default_factory=lambda: ["read"])
-
-
 NODES: list[BaseNode] = [
     TextNode(text="text", id_="n", metadata={"page": 1, "tags": ["a"]}, start_char_idx=3),
     TextNode(text="text", relationships={NodeRelationship.NEXT: RelatedNodeInfo(node_id="m")}),
     IndexNode(text="text", index_id="other"),
     ImageNode(text="text", image_url="u"),
-    Noted(text="text"),
     *(
         kind(
             text_resource=MediaResource(text="text", embeddings={"dense": [1.0]}),
@@ -65,7 +56,7 @@ def test_a_node_comes_as_it_was_and_apart(node: BaseNode) -> None:
         assert copied.model_dump() == before.model_dump()
         assert copied.model_fields_set - {"embedding"} == before.model_fields_set - {"embedding"}
         assert copied.hash == before.hash
-        assert getattr(copied, "_note", None) == getattr(before, "_note", None)
+
         copied.metadata.setdefault("tags", []).append("b")
         copied.excluded_llm_metadata_keys.append("page")
         copied.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="s")
