@@ -16,17 +16,13 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"k": 0}, "k must be an integer >= 1, got 0"),
     ({"k": "3"}, "k must be an integer >= 1, got '3'"),
     ({"alpha": 1.5}, "1.5"),
-    ({"fusion": "sum"}, "sum"),
     ({"placement": "v_shape"}, "v_shape.*sequential"),
-    ({"placement": "max_relevance", "psi": "always"}, "max_relevance"),
     ({"psi": -1.0}, "-1.0"),
-    ({"rule": "strong"}, "strong"),
 ]
 OF_A_SEARCH: list[tuple[dict[str, Any], str]] = [
     ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
     ({"metric": "l1"}, "l1"),
     ({"dense": "annoy"}, "annoy"),
-    ({"variant": "plus"}, "plus"),
 ]
 
 

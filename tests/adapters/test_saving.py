@@ -41,7 +41,6 @@ def test_it_answers_as_before(adapter: Adapter, options: dict[str, Any], tmp_pat
     adapter.add(loaded, adapter.items(CORPUS[:1]))
     loaded.save(tmp_path / "index")
     assert answers(adapter, adapter.load(tmp_path / "index")) == answers(adapter, loaded)
-    assert not [*(tmp_path / "index").rglob("*.pkl"), *(tmp_path / "index").rglob("*.pickle")]
 
 
 def test_options_given_when_loading_win(adapter: Adapter, tmp_path: Path) -> None:
