@@ -21,6 +21,22 @@ class Unscored(VectorStore):
         raise NotImplementedError
 
 
+class Awaited(DeterministicFakeEmbedding):
+    """A model whose async form alone works."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise AssertionError("not awaited")
+
+    def embed_query(self, text: str) -> list[float]:
+        raise AssertionError("not awaited")
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return super().embed_documents(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        return super().embed_query(text)
+
+
 WORDS = [
     "conv", "relu", "pool", "norm", "drop", "lstm", "gru", "attention", "loss", "sgd", "adam",
     "embedding", "linear", "tanh",

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import Embeddings
 
 from langchain_posrag import HybridScoreCompressor
 from tests.adapters.drivers import ids
 
-from .conftest import corpus
+from .conftest import Awaited, corpus
 
 QUERY = "relu layer"
 
@@ -37,17 +37,6 @@ def test_embeddings_compute_the_dense_score(
 
 async def test_async_is_sync(candidates: list[Document], embeddings: Embeddings) -> None:
     """And awaits the model."""
-
-    class Awaited(DeterministicFakeEmbedding):
-        def embed_query(self, text: str) -> list[float]:
-            raise AssertionError("not awaited")
-
-        async def aembed_query(self, text: str) -> list[float]:
-            return super().embed_query(text)
-
-        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-            return self.embed_documents(texts)
-
     for model, awaited in ((None, None), (embeddings, Awaited(size=16))):
         expected = HybridScoreCompressor(embeddings=model).compress_documents(candidates, QUERY)
         compressor = HybridScoreCompressor(embeddings=awaited)

@@ -139,9 +139,7 @@ def test_an_error_of_the_server_comes_out_as_it_is(serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        *(b'{"choices": [{"mess', b'{"choices": null}', b"{}", b"<html>a gateway</html>", b"null"),
-    ],
+    [b'{"choices": [{"mess', b'{"choices": null}', b"{}", b"<html>a gateway</html>", b"null"],
 )
 def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) -> None:
     """An empty text would count as a wrong answer; and it is said which server was asked."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core._api.beta_decorator import LangChainBetaWarning
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import ConfigurableField
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -27,7 +27,7 @@ from langchain_posrag import (
 )
 from tests.adapters.drivers import ids
 
-from .conftest import WORDS
+from .conftest import WORDS, Awaited
 
 QUERY = "the relu layer"
 
@@ -139,24 +139,12 @@ def test_the_beta_warning_of_langchain_does_not_reach_users(embeddings: Embeddin
         assert len(retriever.invoke(QUERY)) == 10
 
 
-async def test_ainvoke_awaits_the_embedding(documents: list[Document]) -> None:
-    class Native(Embeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            raise AssertionError("the async twin is there")
-
-        def embed_query(self, text: str) -> list[float]:
-            raise AssertionError("the async twin is there")
-
-        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-            return model.embed_documents(texts)
-
-        async def aembed_query(self, text: str) -> list[float]:
-            return model.embed_query(text)
-
-    model = DeterministicFakeEmbedding(size=16)
-    native = CAUSRetriever.from_documents([], Native())
+async def test_ainvoke_awaits_the_embedding(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    native = CAUSRetriever.from_documents([], Awaited(size=16))
     await native.aadd_documents(documents)
-    expected = CAUSRetriever.from_documents(documents, model)
+    expected = CAUSRetriever.from_documents(documents, embeddings)
     assert await native.ainvoke("relu") == expected.invoke("relu")
     assert await native.abatch(["relu", "pool"]) == expected.batch(["relu", "pool"])
 

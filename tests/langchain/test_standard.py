@@ -20,14 +20,6 @@ from .conftest import corpus
 EMBEDDINGS = DeterministicFakeEmbedding(size=16)
 
 
-def over_own_index() -> CAUSRetriever:
-    return CAUSRetriever.from_documents([], EMBEDDINGS)
-
-
-def over_vector_store() -> CAUSRetriever:
-    return CAUSRetriever.from_vectorstore(InMemoryVectorStore(EMBEDDINGS), [])
-
-
 class TestRetriever(RetrieversIntegrationTests):
     @property
     def retriever_constructor(self) -> type[CAUSRetriever]:
@@ -53,22 +45,10 @@ class TestRetrieverOverVectorStore(TestRetriever):
 class TestIndex(DocumentIndexerTestSuite):
     @pytest.fixture
     def index(self) -> Generator[DocumentIndex, None, None]:
-        return over_own_index()
+        return CAUSRetriever.from_documents([], EMBEDDINGS)
 
 
 class TestAsyncIndex(AsyncDocumentIndexTestSuite):
     @pytest.fixture
     async def index(self) -> AsyncGenerator[DocumentIndex, None]:
-        return over_own_index()
-
-
-class TestIndexOverVectorStore(DocumentIndexerTestSuite):
-    @pytest.fixture
-    def index(self) -> Generator[DocumentIndex, None, None]:
-        return over_vector_store()
-
-
-class TestAsyncIndexOverVectorStore(AsyncDocumentIndexTestSuite):
-    @pytest.fixture
-    async def index(self) -> AsyncGenerator[DocumentIndex, None]:
-        return over_vector_store()
+        return CAUSRetriever.from_documents([], EMBEDDINGS)

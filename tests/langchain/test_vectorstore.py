@@ -192,13 +192,10 @@ ONE = Document("relu")
     [
         (Bare([]), None, {}, r"Bare does not list its documents.*sparse=documents"),
         (Bare([]), [], {"rescore": True}, "Bare has no embeddings"),
-        (Bare([]), [], {"rescore": "yes"}, "rescore must be True or False"),
-        (Bare([]), [], {"drop_deleted": "yes"}, "drop_deleted must be True or False"),
         (Bare([]), [], {"higher_is_better": "no"}, "better must be True or False, got 'no'"),
         (Bare([]), [], {"higher_is_better": None}, "Bare is better is not known: pass higher_is_b"),
         (Unscored(), [], {}, "Unscored has no similarity_search_with_score"),
         (KNOWN, BM25Okapi([["a"]]), {}, "sparse= takes documents, a BM25Retriever or"),
-        (KNOWN, 3, {}, "sparse= takes documents, a BM25Retriever or"),
         (KNOWN, BM25Retriever.from_documents([ONE]), {"tokenizer": list}, "already an index"),
     ],
 )
