@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.span_measures import Extent, reference_coverage, rescued_by_neighbour, span_recall
+from shared_core.evaluation import Extent, reference_coverage, rescued_by_neighbour, span_recall
 
 
 def extents() -> st.SearchStrategy[Extent]:
