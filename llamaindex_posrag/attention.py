@@ -43,6 +43,9 @@ CurveField = Annotated[
 ]
 
 
+dispatcher = get_dispatcher(__name__)
+
+
 class AttentionPlacementArguments(AttentionArguments, total=False):
     """Keyword arguments of `AttentionPlacementPostprocessor` besides the model."""
 
@@ -116,9 +119,6 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
 def text_of(node: NodeWithScore) -> str:
     """Return the text of a node that a language model reads."""
     return node.node.get_content(MetadataMode.LLM)
-
-
-dispatcher = get_dispatcher(__name__)
 
 
 class TwoRoundQueryEngine(AnnouncedQueryEngine):

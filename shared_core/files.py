@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, TypeVar
 from shared_core.checking import SHOWN
 from shared_core.wording import shortened
 
+T = TypeVar("T")
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
@@ -71,9 +73,6 @@ def write_whole(path: Path, text: str) -> None:
     encoded = text.encode()
     with replacing(path) as file:
         file.write(encoded)
-
-
-T = TypeVar("T")
 
 
 def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:

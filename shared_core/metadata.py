@@ -12,6 +12,12 @@ Owner = TypeVar("Owner")
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 
 
+_OF_A_SLOT = frozenset(
+    {"rank", "slot", "placement", "psi", "gain", "gain_interval", "gate", "reason", "curve"}
+)
+"""Keys by which an earlier step explains a slot; they no longer hold once a passage is moved."""
+
+
 def copier(name: Callable[[Owner], str]) -> Callable[[Mapping[Any, Any], Owner], dict[Any, Any]]:
     """Return a function that copies metadata.
 
@@ -49,12 +55,6 @@ def _deeply(metadata: Mapping[Any, Any], of: Owner, name: Callable[[Owner], str]
                     f"cannot be copied ({error}); store its name or id instead"
                 ) from error
     return copies
-
-
-_OF_A_SLOT = frozenset(
-    {"rank", "slot", "placement", "psi", "gain", "gain_interval", "gate", "reason", "curve"}
-)
-"""Keys by which an earlier step explains a slot; they no longer hold once a passage is moved."""
 
 
 def merge_explanation(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:

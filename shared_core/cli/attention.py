@@ -36,6 +36,17 @@ DESCRIPTION = (
 )
 
 
+MORE = "gets more attention than the middle"
+
+LESS = "gets less attention than the middle"
+
+ALIKE = "is not shown to differ from the middle"
+
+WIDE = 1.5
+"""If an interval reaches this ratio of an end to the middle, or its inverse, the curve may be far
+from flat, and is not called so."""
+
+
 def add_options(parser: options.Options) -> None:
     """Add the model, the questions and where the curve goes."""
     add = parser.add_argument
@@ -230,14 +241,6 @@ def meaning(curve: PositionalCurve) -> str:
     if start == end == ALIKE:
         return f"Flat, as far as {curve.n} questions show: each end {ALIKE}."
     return f"No U: the start {start}, the end {end}."
-
-
-MORE = "gets more attention than the middle"
-LESS = "gets less attention than the middle"
-ALIKE = "is not shown to differ from the middle"
-WIDE = 1.5
-"""If an interval reaches this ratio of an end to the middle, or its inverse, the curve may be far
-from flat, and is not called so."""
 
 
 def _against_middle(curve: PositionalCurve, which: str) -> str:

@@ -11,7 +11,7 @@ from shared_core.cli.console import Console
 from shared_core.cli.installed import EXTRAS
 from shared_core.cli.options import Options
 from shared_core.demo import EmbedTexts
-from shared_core.engines import ENGINES, Engine, connect
+from shared_core.engines import Engine, connect, named_by
 from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage, Query
 from shared_core.vectors import SAME_MODEL
@@ -43,8 +43,8 @@ def add_collection(parser: Options, more: str = "") -> None:
 
 def packages(url: str) -> tuple[str, ...]:
     """Return the modules that the database of an address needs."""
-    module, _ = ENGINES.get(url.partition("://")[0].partition("+")[0], ("", ""))
-    return EXTRAS[module][0] if module else ()
+    module, _ = named_by(url)
+    return EXTRAS[module][0]
 
 
 @contextmanager

@@ -44,6 +44,22 @@ DESCRIPTION = (
 )
 
 
+_COLUMNS = (
+    "slot",
+    "fused\nrank",
+    "fused\nscore",
+    "dense\nscore",
+    "dense\nrank",
+    "BM25\nscore",
+    "BM25\nrank",
+)
+
+FOOTNOTE = (
+    "Slot 1 opens the prompt. Slots and ranks count from 1; dense and BM25 ranks are those within "
+    "the pool of candidates that both searches fetched."
+)
+
+
 def add_options(parser: options.Options) -> None:
     """Add the passages, the question and how it is searched."""
     add = parser.add_argument
@@ -176,21 +192,6 @@ def _framework_orders(task: DemoTask) -> tuple[dict[str, list[str]], dict[str, s
             continue
         orders[title] = order(task)
     return orders, absent
-
-
-_COLUMNS = (
-    "slot",
-    "fused\nrank",
-    "fused\nscore",
-    "dense\nscore",
-    "dense\nrank",
-    "BM25\nscore",
-    "BM25\nrank",
-)
-FOOTNOTE = (
-    "Slot 1 opens the prompt. Slots and ranks count from 1; dense and BM25 ranks are those within "
-    "the pool of candidates that both searches fetched."
-)
 
 
 def table(arrangement: Arrangement) -> Table:

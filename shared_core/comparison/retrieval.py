@@ -40,6 +40,31 @@ KEYS = ChunkKeys(document="document", number="number", source="document")
 """Where a passage of a comparison says what it is a part of."""
 
 
+GIVEN = "given"
+
+SPARSE = "sparse"
+
+ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": None}
+"""Weight of the dense leg by pipeline."""
+
+PIPELINES = (GIVEN, "dense", SPARSE, "hybrid")
+
+RERANKED, DISTINCT, PER_SOURCE = "+rerank", "+distinct", "+per_source"
+
+STEPS = (RERANKED, DISTINCT, PER_SOURCE, SPANNED)
+"""Any may follow the name of a pipeline, in this order: a reranker, near-duplicates out, one
+passage per document, neighbours."""
+
+ALIKE = 0.95
+"""Share of their words from which two passages are near-duplicates."""
+
+DEFAULT_K = 10
+"""Default number of passages, where there are as many."""
+
+Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
+"""(question, texts) -> relevance of each text; higher is better."""
+
+
 def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     """Return the neighbours among the passages of a collection.
 
@@ -101,28 +126,6 @@ def _passage(span: Span) -> Passage:
 def places_of(passages: Sequence[Passage]) -> list[Place]:
     """Return document and number of each passage; one without them is its own document."""
     return [KEYS.chunk(passage).place for passage in passages]
-
-
-GIVEN = "given"
-SPARSE = "sparse"
-ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": None}
-"""Weight of the dense leg by pipeline."""
-
-PIPELINES = (GIVEN, "dense", SPARSE, "hybrid")
-RERANKED, DISTINCT, PER_SOURCE = "+rerank", "+distinct", "+per_source"
-
-STEPS = (RERANKED, DISTINCT, PER_SOURCE, SPANNED)
-"""Any may follow the name of a pipeline, in this order: a reranker, near-duplicates out, one
-passage per document, neighbours."""
-
-ALIKE = 0.95
-"""Share of their words from which two passages are near-duplicates."""
-
-DEFAULT_K = 10
-"""Default number of passages, where there are as many."""
-
-Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
-"""(question, texts) -> relevance of each text; higher is better."""
 
 
 @dataclass(frozen=True)

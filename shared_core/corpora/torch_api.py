@@ -30,6 +30,9 @@ re-exports comes after the one whose pages describe the entry.
 """
 
 
+Level: TypeAlias = Literal["basic", "intermediate", "signature"]
+
+
 class _Entry(NamedTuple):
     module: str
     name: str
@@ -144,9 +147,6 @@ def _class_entries(qualified: str, cls: type) -> Iterator[_Entry]:
         if isinstance(value, classmethod | staticmethod):
             value = value.__func__
         yield _Entry(qualified, attribute, value, "method" if callable(value) else "property")
-
-
-Level: TypeAlias = Literal["basic", "intermediate", "signature"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,24 @@ ENGINES = {
 """Scheme of an address, up to a plus sign -> module and class."""
 
 
+def named_by(url: str) -> tuple[str, str]:
+    """Return the module and the class of the engine that an address stands for.
+
+    Raises
+    ------
+    ValueError
+        If no engine has such an address.
+    """
+    scheme, separator, _ = url.partition("://")
+    kind = scheme.partition("+")[0]
+    if not separator or kind not in ENGINES:
+        raise ValueError(
+            f"no engine has an address of the kind {scheme!r}: give one that begins with "
+            "postgresql://, qdrant://, lancedb:// or milvus://"
+        )
+    return ENGINES[kind]
+
+
 def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
     """Return the engine that an address stands for.
 
@@ -44,14 +62,7 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
     MissingExtraError
         If the engine's driver is not installed.
     """
-    scheme, separator, _ = url.partition("://")
-    kind = scheme.partition("+")[0]
-    if not separator or kind not in ENGINES:
-        raise ValueError(
-            f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql://, qdrant://, lancedb:// or milvus://"
-        )
-    module, name = ENGINES[kind]
+    module, name = named_by(url)
     engine: Callable[..., CollectionEngine] = getattr(
         import_module(f"shared_core.engines.{module}"), name
     )

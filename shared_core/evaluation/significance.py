@@ -51,6 +51,12 @@ _EXACT = 1 << 25
 """Most additions for an exact distribution, some 50 ms; beyond, the normal one is close."""
 
 
+Test: TypeAlias = Literal["Wilcoxon signed-rank", "within-question permutation"]
+"""Name of a test; see `paired_p_value`."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
 def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     """Return the two-sided p-value of the permutation of outcomes within each question.
 
@@ -179,12 +185,6 @@ def exact_distribution(draws: Sequence[Draw]) -> Scores:
             longer[value : value + len(sums)] += chance * sums
         sums = longer
     return sums
-
-
-Test: TypeAlias = Literal["Wilcoxon signed-rank", "within-question permutation"]
-"""Name of a test; see `paired_p_value`."""
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,24 @@ _CUT_BY = 20_000
 """Passages by which the parts are found; the others go to the nearest."""
 
 
+EVERYDAY_QUESTIONS: tuple[str, ...] = tuple(
+    json.loads((files(__package__) / "everyday_questions.json").read_text("utf-8"))
+)
+"""Questions that people ask any assistant: the foreign questions if no others are given.
+
+A corpus may answer a few of them, as only their median counts. They are in English. For a corpus
+in another language give questions in that language.
+"""
+
+LEAST_SEPARATION = 0.75
+"""Separation below which `VectorCandidates.fit` warns."""
+
+LEAST_NEGATIVES = 10
+"""Fewest foreign questions for a meaningful median."""
+
+_writing = threading.Lock()  # one for all gates, as they are written in moments, and copied
+
+
 def neighbouring_similarities(vectors: Vectors, owners: Rows, questions: Vectors) -> Scores:
     """Return each question's highest similarity to passages outside its own part, ascending.
 
@@ -84,24 +102,6 @@ def parts(vectors: Vectors) -> Rows:
     kmeans.train(np.ascontiguousarray(vectors[spread(len(vectors), _CUT_BY)]))
     found: Rows = kmeans.assign(np.ascontiguousarray(vectors))[1]
     return found
-
-
-EVERYDAY_QUESTIONS: tuple[str, ...] = tuple(
-    json.loads((files(__package__) / "everyday_questions.json").read_text("utf-8"))
-)
-"""Questions that people ask any assistant: the foreign questions if no others are given.
-
-A corpus may answer a few of them, as only their median counts. They are in English. For a corpus
-in another language give questions in that language.
-"""
-
-LEAST_SEPARATION = 0.75
-"""Separation below which `VectorCandidates.fit` warns."""
-
-LEAST_NEGATIVES = 10
-"""Fewest foreign questions for a meaningful median."""
-
-_writing = threading.Lock()  # one for all gates, as they are written in moments, and copied
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,9 @@ from shared_core.gating.prompts import Transform
 from shared_core.gating.words import WordCoverage, plain_words, telling_words
 from shared_core.types import Passage, Tokenizer
 
+LEAST_LABELLED = 5
+"""Fewest queries on each side: one for each of the default folds."""
+
 
 class FitArguments(TypedDict, total=False):
     """Keyword arguments of `fit_gate` that the gates of both frameworks pass on."""
@@ -158,10 +161,6 @@ def fit_index(
     ids, texts = [each.id for each in passages], [each.text for each in passages]
     fit.setdefault("tokenizer", index.tokenizer)
     return fit_gate(ids, texts, vectors, embed, **fit)
-
-
-LEAST_LABELLED = 5
-"""Fewest queries on each side: one for each of the default folds."""
 
 
 @dataclass(frozen=True, kw_only=True)

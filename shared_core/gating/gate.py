@@ -25,6 +25,10 @@ ALIKE = 0.9999
 Vector: TypeAlias = list[float]
 
 
+DEPTH = 5
+"""Nearest passages searched for the one that holds most of the query's words."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedder:
     """The functions of an embedding model.
@@ -56,10 +60,6 @@ class Embedder:
         if first @ as_text >= ALIKE * lengths:
             return self.texts([*queries])
         return np.array([first, *(self.query(query) for query in queries[1:])])
-
-
-DEPTH = 5
-"""Nearest passages searched for the one that holds most of the query's words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,10 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
+MAX_FAILED = 0.1
+"""Share of the questions that may fail by default."""
+
+
 @dataclass(frozen=True)
 class Failed:
     """Takes the place of an answer that the model failed to give."""
@@ -134,10 +138,6 @@ def _shown(value: object) -> str:
     if value is None:
         return "None"
     return f"a {type(value).__name__} ({_SHORT.repr(value)})"
-
-
-MAX_FAILED = 0.1
-"""Share of the questions that may fail by default."""
 
 
 def check_max_failed(share: float) -> None:

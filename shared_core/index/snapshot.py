@@ -17,6 +17,11 @@ from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.neighbour_spans import ChunkTables
 from shared_core.types import Passage, Pool, Query
 
+BLOCK = 16
+"""Queries that both legs search for at once: a pass over the vectors serves all of them."""
+
+NOTHING = np.zeros(0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PassageSnapshot:
@@ -142,12 +147,6 @@ class HybridSnapshot(PassageSnapshot):
         """Return a snapshot of the rows that are not deleted and of their words, in order."""
         alive, kept = self.sparse.alive, super().compacted()
         return kept if alive is None else replace(kept, dense=self.dense.compacted(alive))
-
-
-BLOCK = 16
-"""Queries that both legs search for at once: a pass over the vectors serves all of them."""
-
-NOTHING = np.zeros(0)
 
 
 def pools(

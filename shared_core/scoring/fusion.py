@@ -18,6 +18,18 @@ from shared_core.types import Fusion
 EPS = 1e-7
 
 
+Alpha = float | None
+
+WEIGHTS: dict[Fusion, float] = {"theoretical_min": 0.85, "min_max": 0.3, "rrf": 0.5}
+"""Weight of the dense leg by default. That of ``"min_max"`` is CAUS's own (section IV-A)."""
+
+NO_COSINES = 0.5
+"""The same of ``"theoretical_min"`` where the least that a dense score can be is not known."""
+
+RRF_K = 60
+"""Rank constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+
 def min_max(scores: npt.ArrayLike) -> Scores:
     """Scale scores to [0, 1]: ``(x - min) / (max - min + eps)`` with ``eps = 1e-7``.
 
@@ -92,18 +104,6 @@ def check_leg(scores: npt.ArrayLike, name: str, *, gaps: bool = False) -> Scores
     if not math.isfinite(highest - lowest):
         raise ValueError(f"{name} lie too far apart: {lowest} to {highest}")
     return values
-
-
-Alpha = float | None
-
-WEIGHTS: dict[Fusion, float] = {"theoretical_min": 0.85, "min_max": 0.3, "rrf": 0.5}
-"""Weight of the dense leg by default. That of ``"min_max"`` is CAUS's own (section IV-A)."""
-
-NO_COSINES = 0.5
-"""The same of ``"theoretical_min"`` where the least that a dense score can be is not known."""
-
-RRF_K = 60
-"""Rank constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
 
 @dataclass(frozen=True, slots=True)
