@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pytest
 
 from shared_core import CAUS, HybridIndex, NeighbourSpans, Passage
+from shared_core.corpora.docstrings import own_docstring
 from shared_core.corpora.torch_api import torch_api_passages, torch_queries
 from shared_core.engines import Engine, connect
 from shared_core.errors import EngineError
@@ -53,12 +54,13 @@ RED_FISH = Query("red fish", vectors_of(["red fish"])[0])
 
 @pytest.fixture(scope="module")
 def passages() -> list[Passage]:
-    """Real passages, with metadata to filter by."""
+    """2,000 real passages, with metadata to filter by."""
+    texts = {each.id: each.text for each in torch_api_passages()}
+    texts |= {f"numpy.{name}": own_docstring(getattr(np, name)) for name in np.__all__}
+    found = [(id, text) for id, text in texts.items() if text][:2000]
     return [
-        Passage(
-            each.id, each.text, {"module": each.id.rsplit(".", 1)[0], "n": n, "odd": n % 2 == 1}
-        )
-        for n, each in enumerate(torch_api_passages()[:2000:3])
+        Passage(id, text, {"module": id.rsplit(".", 1)[0], "n": n, "odd": n % 2 == 1})
+        for n, (id, text) in enumerate(found)
     ]
 
 
