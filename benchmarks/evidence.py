@@ -21,10 +21,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from benchmarks.labelled import lines, read_folder
 from benchmarks.neighbour_spans import cut
@@ -93,6 +94,26 @@ PARTS = {
             "--strategies sequential,shuffle,inverse,u_shape,max_relevance --output OUT/compare",
         ),
     ),
+    "orders": Part(
+        "And all the other orders?",
+        "Every order that `compare` knows, five passages, against one profile with the probability "
+        "of the answer and the distracting effect of what BM25 finds first beside the gold "
+        "passage; then passages in reading order, where articles are cut into chunks of 200 "
+        "characters.",
+        (
+            "probe MODEL --data HARD --n 30 -k 5 --looks 1 --output OUT/orders.json",
+            "probe MODEL --data HARD --n 30 -k 5 --looks 1 --measure distraction "
+            "--output OUT/orders.json",
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
+            "logprob --pipelines hybrid --shuffles 1 --profile OUT/orders.json "
+            "--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies sequential,shuffle,inverse,"
+            "u_shape,edge_balanced,front_first,back_first,max_relevance,min_distraction,"
+            "attention,two_round,distraction_aware --output OUT/orders",
+            "compare --data ANSWERED --documents CHUNKS --model MODEL --n 40 -k 10 --graders "
+            "logprob --pipelines hybrid --shuffles 1 "
+            "--strategies sequential,shuffle,source_order --output OUT/source_order",
+        ),
+    ),
     "flips": Part(
         "How many answers change at all?",
         "Generated answers, without telling the comparison which of them are right; the question "
@@ -112,7 +133,7 @@ PARTS = {
         "Two rounds, one round, and the baselines",
         "GoodPositions, tables 2, 3 and 5, with RankGPT, ICR, Attention Sorting and SelfElicit.",
         (
-            "reproduce goodpositions --data QUESTIONS --n 10 -k 5 --model MODEL "
+            "reproduce goodpositions --data QUESTIONS --n 40 -k 5 --model MODEL "
             "--max-new-tokens 24 --output OUT/rounds.json",
         ),
     ),
@@ -202,7 +223,7 @@ def write_questions(folder: Path, work: Path) -> None:
     }
     right, ids = GRADERS["subspan"], [*texts]
     index = BM25Index.from_texts(texts.values())
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for query, text in collection.queries.items():
         gold = next(iter(collection.relevant[query]))
         if not answers[query]:
@@ -214,6 +235,7 @@ def write_questions(folder: Path, work: Path) -> None:
             rows.append({**asked, "distractors": others[:DISTRACTORS]})
     rows = rows[:QUESTIONS]
     write_lines(work / "questions.jsonl", rows)
+    write_lines(work / "hard.jsonl", map(with_hard_distractor, rows))
     write_lines(work / "asked.jsonl", ({**row, "gold": [row["id"]], "id": None} for row in rows))
     write_lines(work / "unlabelled.jsonl", ({"question": row["question"]} for row in rows))
     write_lines(work / "answered.jsonl", ({**row, "gold": [], "id": None} for row in rows))
@@ -229,6 +251,11 @@ def write_questions(folder: Path, work: Path) -> None:
     write_lines(work / "chunks.jsonl", chunks)
 
 
+def with_hard_distractor(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    first, *others = row["distractors"]
+    return {**row, "hard_distractor": first, "distractors": others}
+
+
 def write_lines(file: Path, rows: object) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")  # type: ignore[attr-defined]
 
@@ -240,7 +267,7 @@ def run(command: str, data: Path, work: Path) -> str:
         "OUT": str(OUT),
         "DATA": str(data),
         **{name.upper(): str(work / f"{name}.jsonl") for name in
-           ("questions", "asked", "answered", "unlabelled", "documents", "chunks")},
+           ("questions", "hard", "asked", "answered", "unlabelled", "documents", "chunks")},
         "WORK": str(work),
     }  # fmt: skip
     shown = command if command.startswith("python ") else f"posrag {command}"

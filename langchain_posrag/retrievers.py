@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -342,7 +343,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         tokenizer
             The one the index was built with, if it was not the default.
         **options
-            Attributes of the class, in place of those that were saved.
+            Attributes of the class, in place of those that were saved. A custom placement, and
+            ``expand`` with a ``count_tokens``, have to be given again. The filters of a LlamaIndex
+            retriever are not applied, with a warning: here each call has its own.
 
         Raises
         ------
@@ -354,6 +357,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             If `embeddings` is not an embedding model, or an option is unknown or out of range.
         """
         index = HybridIndex.load(path, tokenizer=tokenizer)
+        if filters := index.extra.get("llamaindex_posrag", {}).get("filters"):
+            warnings.warn(
+                f"{path} was saved with filters={filters}, which are not applied here: give each "
+                "call its filter=",
+                stacklevel=2,
+            )
         own, caus = index.extra.get(_ADAPTER, {}), index.extra.get(CAUS_KEY, {})
         saved = decode_options({**own, **caus, **options})
         retriever = cls(index=index, embeddings=embeddings, **saved)

@@ -15,13 +15,9 @@ from llama_index.core.vector_stores.types import (
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
+from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
+
 Predicate: TypeAlias = Callable[[Mapping[str, Any]], bool]
-
-SOURCE = "llamaindex_ref_doc_id"
-"""Key of the source document in `filterable`; it does not collide with a user's key."""
-
-WITHOUT_SOURCE = "None"
-"""What LlamaIndex's stores keep there for a node without a source document."""
 
 _BOUNDS = {
     FilterOperator.GT: "$gt",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, TypeAlias, Unpack
 
 from llama_index.core import VectorStoreIndex
@@ -13,16 +14,17 @@ from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from llamaindex_posrag.embedding import plain_text
+from llamaindex_posrag.embedding import aembed, embed, plain_text
 from llamaindex_posrag.nodes import isolated, passages_of, to_passage
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments, caus_of
 from shared_core import CAUS
-from shared_core.checking import check_each
+from shared_core.checking import check_bool, check_each
 from shared_core.engines.store import Call, Hits, Store, StoreEngine, known_of
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
 from shared_core.types import Passage, Query, Tokenizer
+from shared_core.vectors import query_similarities
 
 DIRECTIONS: dict[str, Callable[[Any], bool]] = {
     "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: True,
@@ -46,6 +48,7 @@ class FusingArguments(RetrieverArguments, total=False):
     """Keyword arguments of `FusingRetriever` that have a default."""
 
     higher_is_better: bool | None
+    rescore: bool
     variant: Variant
     tokenizer: Tokenizer | None
 
@@ -62,7 +65,8 @@ class FusingRetriever(EngineRetriever):
     """Fuse the nodes that a dense leg of LlamaIndex finds with those of BM25, cut to k, and place.
 
     A dense leg cannot be asked for the score of a given node, so a node that only BM25 found gets
-    the lowest score of the dense leg; a `CAUSRetriever` over its own index scores it exactly.
+    the lowest score of the dense leg, unless `rescore` embeds it; a `CAUSRetriever` over its own
+    index scores it exactly.
     `shared_core.engines.store.StoreEngine` says how both legs are matched. An `IndexNode` leads to
     its object after the fusion, as in `CAUSRetriever`. Every node comes back as an `ExplainedNode`.
 
@@ -79,12 +83,16 @@ class FusingRetriever(EngineRetriever):
         filters, or a retriever, which decides how many candidates it returns.
     nodes
         The nodes that BM25 searches; ids are unique and those of the dense leg. Where the dense leg
-        has others, as when documents have been split again, nodes of equal text are the same. None:
+        has others, as when documents have been split again, nodes whose embedded text (with their
+        metadata) is equal are the same. None:
         those of the index, from its docstore, or from a vector store that keeps their text and
         lists them by ``get_nodes``, as those of Chroma, Qdrant and PostgreSQL do.
     higher_is_better
         False if the scores of `dense` are distances, as those of FaissVectorStore with L2. None is
         enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus or PGVectorStore.
+    rescore
+        Embed, at each query, the nodes of the pool that only BM25 found, and, unless the store is
+        LlamaIndex's own, whose scores are cosines, all others. It takes a `VectorStoreIndex`.
     caus
         Options of the search and the placement, see `CAUS`; ``fetch_k`` is the depth
         of the BM25 leg, and of an index.
@@ -123,6 +131,7 @@ class FusingRetriever(EngineRetriever):
         nodes: Iterable[BaseNode] | None = None,
         *,
         higher_is_better: bool | None = None,
+        rescore: bool = False,
         caus: CAUS | None = None,
         filters: MetadataFilters | None = None,
         variant: Variant = "lucene",
@@ -139,10 +148,16 @@ class FusingRetriever(EngineRetriever):
         self.caus = caus_of(options, caus)
         self.filters = filters
         self._sparse = PassageIndex(variant=variant, tokenizer=tokenizer)
+        if check_bool(rescore, "rescore") and not isinstance(dense, VectorStoreIndex):
+            raise ValueError("rescore=True takes a VectorStoreIndex, whose model embeds the nodes")
         store = _DenseLeg(dense, self._sparse, nodes)
+        store.rescores = rescore
+        cosines = rescore and isinstance(dense.vector_store, SimpleVectorStore)  # type: ignore[union-attr]
         if not self._sparse.count():
             raise ValueError("no nodes for the BM25 leg: give nodes=")
-        self._engine = StoreEngine(store, self._sparse, higher_is_better=higher_is_better)
+        self._engine = StoreEngine(
+            store, self._sparse, higher_is_better=higher_is_better, cosines=cosines
+        )
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
         # With another manager here, that of the dense leg would keep every event.
         manager = callback_manager or getattr(leg, "callback_manager", None)
@@ -236,6 +251,13 @@ class _DenseLeg(Store):
         passes = predicate(where)
         hits = [(to_passage(hit.node), hit.score) for hit in found]
         return [hit for hit in hits if passes(hit[0].metadata)]
+
+    async def rescore(self, call: Call, query: Any, found: Sequence[Passage]) -> list[float]:
+        model = self.dense._embed_model  # type: ignore[union-attr]
+        texts = [passage.text for passage in found]
+        asked = await call(partial(embed, model), partial(aembed, model), query.bundle)
+        batch, abatch = model.get_text_embedding_batch, model.aget_text_embedding_batch
+        return query_similarities(asked, await call(batch, abatch, texts), len(found))
 
     async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
         """Return nodes of a vector store that lists them."""

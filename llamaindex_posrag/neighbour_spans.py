@@ -55,7 +55,7 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
         None: neighbours are among the nodes of the call, so consecutive ones become one.
     chunk_keys
         Metadata keys of document, number and headings, see
-        `llamaindex_posrag.node_chunks.NodeChunks`.
+        `llamaindex_posrag.nodes.NodeChunks`.
     higher_is_better
         False if the incoming scores are distances, such as those of FaissVectorStore with an L2
         index: they are negated first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from pydantic import SkipValidation
 
 from llamaindex_posrag.embedding import embedded_query, embedded_text
-from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE, filterable
+from llamaindex_posrag.filters import filterable
 from llamaindex_posrag.persistence import node_of
 from shared_core import Arrangement, Passage
 from shared_core.index.passages import check_passages
@@ -37,6 +37,7 @@ from shared_core.neighbour_spans import (
     Links,
     Span,
 )
+from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 
 
 def _name(node: BaseNode) -> str:
@@ -199,13 +200,14 @@ class NodeChunks:
     It is given by the PREVIOUS and NEXT relationships; without both, by the number in the
     metadata; without that, by the offset at which the node starts. Offsets count in the source
     document, or in the PARENT node if there is one (`HierarchicalNodeParser`): the parent is then
-    the document, and it is not known what lies beyond its edges. The text of a chunk is that of
-    the node without metadata, which offsets refer to.
+    the document, and it is not known what lies beyond its edges. A node without source document,
+    PARENT and links, such as a passage that LangChain saved, is placed by its metadata alone. The
+    text of a chunk is that of the node without metadata, which offsets refer to.
 
     Attributes
     ----------
     chunk_keys
-        Metadata keys of document, number and headings.
+        Metadata keys of the place.
     """
 
     chunk_keys: ChunkKeys
@@ -219,14 +221,16 @@ class NodeChunks:
             If the number in the metadata is not an integer, and the place is not known otherwise.
         """
         node = node_of(passage)
+        text = node.get_content(metadata_mode=MetadataMode.NONE)
+        links, parent = self.links(passage), _id(node, NodeRelationship.PARENT)
+        if not (links.any or parent or node.ref_doc_id):
+            return replace(self.chunk_keys.chunk(passage), text=text)
         start = node.start_char_idx if isinstance(node, TextNode) else None
         placed = None
-        if not self.links(passage).any:
+        if not links.any:
             placed = self.chunk_keys.numbered(passage, otherwise=start is not None)
-        parent = _id(node, NodeRelationship.PARENT)
         whole = parent or node.ref_doc_id or node.node_id
         document, number = placed or (whole, None)
-        text = node.get_content(metadata_mode=MetadataMode.NONE)
         heading = self.chunk_keys.heading_of(node.metadata)
         return Chunk(node.node_id, text, document, number, start, heading, passage)
 
@@ -243,10 +247,10 @@ class NodeChunks:
     def document_of(self, passage: Passage) -> tuple[str, str] | None:
         """Return the key and value by which the metadata name the document of a passage."""
         numbered = self.chunk_keys.number in passage.metadata and not self.links(passage).any
-        if numbered and (named := self.chunk_keys.document_of(passage)):
-            return named
         source = passage.metadata.get(SOURCE, WITHOUT_SOURCE)
-        return None if source == WITHOUT_SOURCE else (SOURCE, source)
+        if not numbered and source != WITHOUT_SOURCE:
+            return SOURCE, source
+        return self.chunk_keys.document_of(passage)
 
 
 def stored_neighbours(docstore: BaseDocumentStore, reader: NodeChunks) -> LinkedStore:

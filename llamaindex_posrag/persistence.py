@@ -17,9 +17,9 @@ from llama_index.core.schema import (
 from pydantic_core import PydanticSerializationError
 
 import shared_core
-from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from shared_core import IndexFormatError, Passage
 from shared_core.engines.collection import CollectionEngine
+from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 
 
 def encode_node(node: BaseNode) -> dict[str, Any]:

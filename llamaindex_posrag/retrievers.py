@@ -21,7 +21,6 @@ from llamaindex_posrag.embedding import (
     embed_nodes,
     plain_text,
 )
-from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
 from llamaindex_posrag.nodes import passages_of, to_passage
 from llamaindex_posrag.persistence import connect, decode_node, encode_node, node_of
@@ -31,6 +30,7 @@ from shared_core.checking import check_each
 from shared_core.engines import Engine
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
+from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 from shared_core.options import CAUS_KEY, CAUSArguments, decode_options, encode_caus
 from shared_core.types import Query, Tokenizer
 
@@ -50,7 +50,7 @@ class CAUSRetriever(EngineRetriever):
 
     With ``caus.expand`` the k nodes that were found take in their neighbours, and adjacent ones
     become one node: at most k come back, each with the id and metadata of its best node and the
-    text of the span. Neighbours pass the filters, too. `llamaindex_posrag.node_chunks.NodeChunks`
+    text of the span. Neighbours pass the filters, too. `llamaindex_posrag.nodes.NodeChunks`
     determines which nodes are neighbours.
 
     An `IndexNode` leads to its object, as in LlamaIndex's retrievers: a node comes with the score
@@ -207,7 +207,8 @@ class CAUSRetriever(EngineRetriever):
         Parameters
         ----------
         url
-            Its address: ``postgresql://user:password@host:port/database``.
+            Its address, as `shared_core.connect` takes it: ``postgresql://``, ``qdrant://``,
+            ``lancedb://`` or ``milvus://``.
         embed_model
             Embeds nodes and queries.
         collection
@@ -307,7 +308,7 @@ class CAUSRetriever(EngineRetriever):
     def save(self, path: str | Path) -> None:
         """Write nodes, vectors and options to a folder, at once or not at all; no pickle.
 
-        LangChain's `CAUSRetriever` reads it, too, with the options.
+        LangChain's `CAUSRetriever` reads it, too, with the options but `filters`.
 
         Raises
         ------

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from shared_core.attention import Case, OneRound, RankGPT, SelfElicit, TwoRound
 from shared_core.caus import CAUS
-from shared_core.engines import connect
+from shared_core.comparison import Comparison, ComparisonResult, read_comparison
+from shared_core.engines import Engine, InThreads, connect
+from shared_core.engines.adopting import (
+    adopt,
+    lancedb_rows,
+    langchain_postgres_rows,
+    llamaindex_postgres_rows,
+    milvus_rows,
+    qdrant_rows,
+    selected_rows,
+)
 from shared_core.errors import (
     CorruptIndexError,
     EmbeddingMismatchError,
@@ -22,7 +33,7 @@ from shared_core.gating import (
     rewriting,
 )
 from shared_core.generation import HuggingFaceModel, Journal
-from shared_core.index import BM25Index, ChunkKeys, HybridIndex, tokenize
+from shared_core.index import BM25Index, ChunkKeys, HybridIndex, PassageIndex, tokenize
 from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.placement import (
     PLACEMENTS,
@@ -57,14 +68,19 @@ __all__ = [
     "PLACEMENTS",
     "Arrangement",
     "BM25Index",
+    "Case",
     "ChunkKeys",
+    "Comparison",
+    "ComparisonResult",
     "CorruptIndexError",
     "EmbeddingMismatchError",
+    "Engine",
     "EngineError",
     "GatedPrompts",
     "GenerationError",
     "HuggingFaceModel",
     "HybridIndex",
+    "InThreads",
     "IndexFormatError",
     "Inverse",
     "Journal",
@@ -72,19 +88,25 @@ __all__ = [
     "MinDistraction",
     "MissingExtraError",
     "NeighbourSpans",
+    "OneRound",
     "OrderDecision",
     "Passage",
+    "PassageIndex",
     "Placement",
     "PositionProfile",
     "PosragError",
     "Probe",
     "ProbeQuestion",
     "ProfileNotFoundError",
+    "RankGPT",
     "Ranking",
+    "SelfElicit",
     "Sequential",
     "Shuffle",
     "SourceOrder",
+    "TwoRound",
     "UShape",
+    "adopt",
     "choose_policy",
     "connect",
     "decide_order",
@@ -93,12 +115,19 @@ __all__ = [
     "generate_pseudo_queries",
     "hyde",
     "key_value_questions",
+    "lancedb_rows",
+    "langchain_postgres_rows",
+    "llamaindex_postgres_rows",
+    "milvus_rows",
     "min_max",
     "position_sensitivity_index",
+    "qdrant_rows",
     "rank",
+    "read_comparison",
     "read_questions",
     "resolve_placement",
     "rewriting",
+    "selected_rows",
     "tokenize",
     "u_shape_order",
 ]

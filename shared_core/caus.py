@@ -132,9 +132,11 @@ class CAUS:
         if isinstance(self.psi, Real):  # JSON cannot hold NumPy's
             object.__setattr__(self, "psi", float(self.psi))
         if self.psi is None and self.placement not in ("auto", "sequential", "front_first"):
+            way_out = 'the position sensitivity of the model: give it, or psi="always"'
+            if resolve_placement(self.placement).needs_profile:
+                way_out = "the position profile of the model: give one, or its name"
             warnings.warn(
-                f"placement={self.placement!r} is not applied without psi=, the position "
-                'sensitivity of the model: give it, or psi="always"',
+                f"placement={self.placement!r} is not applied without psi=, {way_out}",
                 stacklevel=4,  # the caller of the constructor of a retriever
             )
 

@@ -109,10 +109,10 @@ def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def _placement(value: Mapping[str, Any]) -> Placement:
     options = dict(value)
     name = options.pop("name", None)
-    resolve_placement(name)
     try:
+        resolve_placement(name)
         return PLACEMENTS[name](**options)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"cannot restore placement {value!r}: {error}; give placement= again"
         ) from error

@@ -168,10 +168,13 @@ def test_there_are_snippets() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Those to files of the project."""
+    """Those to files of the project, and the tests that it names."""
     links = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
     ours = [link for link in links if "://" not in link]
     assert [link for link in ours if not (page.parent / link).exists()] == []
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8"))
+    held = {file: (README.parent / file).read_text(encoding="utf-8") for file, _ in named}
+    assert [name for file, name in named if name and f"def {name}(" not in held[file]] == []
 
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:

@@ -11,6 +11,12 @@ from typing import Any, Protocol
 from shared_core.neighbour_spans.chunks import Chunk, End
 from shared_core.types import Passage
 
+SOURCE = "llamaindex_ref_doc_id"
+"""Metadata key of the source document of what LlamaIndex's adapter saved."""
+
+WITHOUT_SOURCE = "None"
+"""What is there, as in LlamaIndex's stores, for a node without a source document."""
+
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
@@ -87,7 +93,7 @@ class ChunkKeys:
     start
         Offset of its first character. Negative if the splitter did not find it.
     source
-        Used as the document if that key is absent.
+        Used as the document if that key is absent; then the source document of a LlamaIndex node.
     page
         Page, for loaders that return a text per page: offsets then count within pages. Ignored if
         there are numbers.
@@ -166,8 +172,8 @@ class ChunkKeys:
 
     def document_of(self, passage: Passage) -> tuple[str, str] | None:
         """Return the key and value by which the metadata name the document of a passage."""
-        for key in (self.document, self.source):
-            if (document := passage.metadata.get(key)) is not None:
+        for key in (self.document, self.source, SOURCE):
+            if (document := passage.metadata.get(key)) is not None and document != WITHOUT_SOURCE:
                 return key, str(document)
         return None
 

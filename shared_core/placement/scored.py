@@ -171,7 +171,7 @@ def distraction_placement(
         have been judged: a passage that holds the answer keeps a model from abstaining just as a
         hard distractor does, and would be placed as one
         (``python -m benchmarks.distraction``). See
-        `shared_core.evaluation.distracting_effect`.
+        `shared_core.sensitivity.distracting_effect`.
     profile
         The model's position profile; it must hold the accuracy.
     harm

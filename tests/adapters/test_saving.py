@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-from shared_core import EmbeddingMismatchError, PositionProfile
+import llamaindex_posrag
+from shared_core import EmbeddingMismatchError, Passage, PositionProfile
 from shared_core.placement import Sequential, Shuffle, UShape
 
 from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, embed, ids
@@ -74,7 +77,7 @@ def test_functions_of_ones_own_are_given_again(adapter: Adapter, tmp_path: Path)
     retriever = adapter.build(CORPUS, psi="always", **own)
     retriever.save(tmp_path / "index")
     for name in own:
-        with pytest.raises(ValueError, match="mine" if name == "placement" else name):
+        with pytest.raises(ValueError, match=f"{name}="):
             adapter.load(tmp_path / "index", **{k: v for k, v in own.items() if k != name})
     loaded = adapter.load(tmp_path / "index", **own)
     assert answers(adapter, loaded) == answers(adapter, retriever)
@@ -118,3 +121,40 @@ def test_a_folder_of_one_framework_is_read_by_the_other(saver: Any, tmp_path: Pa
     again = one.load(tmp_path / "index")
     assert again.caus == saved.caus
     assert [ids(found) for found in answers(one, again)] == expected
+
+
+CUT = [
+    Passage(each.id, each.text, {"source": "ab"[at % 2], "start_index": 10 * (60 - at)})
+    for at, each in enumerate(CORPUS)
+]
+
+
+@pytest.mark.parametrize("options", [{"per_source": 1}, {"placement": "source_order"}], ids=str)
+@pytest.mark.parametrize("saver", [LangChain, LlamaIndex])
+def test_the_other_framework_tells_the_documents_of_passages(
+    saver: Any, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """And their order, by the same keys of the metadata."""
+    sides: tuple[Adapter, ...] = (LangChain(), LlamaIndex())
+    one, other = sides if saver is LangChain else sides[::-1]
+    saved = one.build(CUT, k=4, psi="always", **options)
+    saved.save(tmp_path / "index")
+    expected = [*map(ids, answers(one, saved))]
+    assert [*map(ids, answers(other, other.load(tmp_path / "index")))] == expected
+    assert len(expected[0]) == (2 if "per_source" in options else 4)
+
+
+def test_what_llamaindex_saved_for_itself_is_known_in_langchain(tmp_path: Path) -> None:
+    """A node's source document; filters, which LangChain takes by call, are told."""
+    nodes = [TextNode(id_=each.id, text=each.text) for each in CORPUS]
+    for at, node in enumerate(nodes):
+        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="ab"[at % 2])
+    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="acme")])
+    llama_index: Any = LlamaIndex()
+    llamaindex_posrag.CAUSRetriever.from_nodes(
+        nodes, llama_index.model(embed), per_source=1, filters=filters
+    ).save(tmp_path / "index")
+    langchain = LangChain()
+    with pytest.warns(UserWarning, match=r"filters=.*acme.* are not applied here"):
+        loaded = langchain.load(tmp_path / "index")
+    assert len(langchain.ask(loaded, "padding")) == 2

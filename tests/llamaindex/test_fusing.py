@@ -39,6 +39,25 @@ def indexed(
     )
 
 
+@pytest.mark.parametrize(
+    "store", [SimpleVectorStore, lambda: FaissVectorStore(faiss.IndexFlatL2(64))]
+)
+async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(store: Any) -> None:
+    """By default it has the lowest of the index's, and says so."""
+    options: dict[str, Any] = {"fetch_k": 3, "k": 5, "alpha": 0.0}
+    own = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), **options).retrieve(QUERY)
+    index = indexed(vector_store=store())
+    floor = CAUSRetriever.from_index(index, **options).retrieve(QUERY)
+    exact = CAUSRetriever.from_index(index, rescore=True, **options)
+    dense = [hit.posrag["dense"] for hit in own]
+    assert not all(hit.posrag["dense_exact"] for hit in floor)
+    for found in (exact.retrieve(QUERY), await exact.aretrieve(QUERY)):
+        assert ids(found) == ids(own)
+        assert [hit.posrag["dense"] for hit in found] == pytest.approx(dense, abs=1e-5)
+    with pytest.raises(ValueError, match="takes a VectorStoreIndex"):
+        FusingRetriever(Given([]), corpus(), higher_is_better=True, rescore=True)
+
+
 def everything(index: VectorStoreIndex, query: str = QUERY) -> list[str]:
     """Return the ids of all that either leg finds."""
     retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=1000)

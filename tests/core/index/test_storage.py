@@ -140,6 +140,15 @@ def test_a_tokenizer_of_ones_own_is_asked_for_on_load(tmp_path: Path) -> None:
 TELLING = {"first": 0, "middle": 20, "last": 39, "longest": 7}
 
 
+def test_nothing_in_the_folder_is_pickled(tmp_path: Path) -> None:
+    """Every array loads with pickling forbidden; the rest is JSON."""
+    make_index().save(tmp_path / "index")
+    files = [*data_of(tmp_path / "index").iterdir()]
+    assert {file.suffix for file in files} == {".json", ".jsonl", ".npy"}
+    arrays = [np.load(file, allow_pickle=False) for file in files if file.suffix == ".npy"]
+    assert len(arrays) >= 5
+
+
 @pytest.mark.parametrize("row", TELLING.values(), ids=TELLING)
 def test_a_tokenizer_that_splits_otherwise_is_refused(row: int, tmp_path: Path) -> None:
     """Under the name of the one that was saved: every query would score 0 without a word."""
