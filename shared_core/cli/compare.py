@@ -97,7 +97,7 @@ def _add_settings(parser: options.Options) -> None:
     options.add_abstain_template(parser, "distraction_aware")
     options.add_embedding(parser)
     add("--reranker", help=models.RERANKER_HELP)
-    add("--graders", type=options.names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
+    add("--graders", type=options.names, help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides; or logprob, the probability of the answer, for local models "
         "(default: em)")  # fmt: skip
     add("--again", action="store_true", default=None, help="ask again in ranked order, to tell "
@@ -112,6 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     options.check_plan(arguments)
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
+    if arguments.graders and not data.answered:
+        raise ValueError(
+            f"--graders {','.join(arguments.graders)}: no question of {arguments.data} has answers "
+            "to grade by; without --graders it is told how many answers the order changes"
+        )
     comparison = _comparison(arguments, console)
     model = models.open_named(arguments)
     journal = kept_answers(model.name)
@@ -125,7 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
         job.forget()
     plan = job.plan()
     costs = report.cost_lines(job.model, plan)
-    for line in chain(costs, default_k_lines(arguments.k, plan.ks)):
+    unanswered = () if data.answered else (report.UNANSWERED,)
+    for line in chain(costs, unanswered, default_k_lines(arguments.k, plan.ks)):
         (console.show if arguments.plan else console.say)(line)
     if arguments.plan:
         return 0
@@ -159,7 +165,7 @@ def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
         token_budget=arguments.budget,
         strategies=arguments.strategies,
         shuffles=arguments.shuffles,
-        graders=arguments.graders,
+        graders=arguments.graders or ("em",),
         layouts=arguments.layouts,
         again=arguments.again,
         template=options.open_template(arguments.template) or ANSWER,

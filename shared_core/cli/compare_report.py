@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+UNANSWERED = "No question has answers: what is measured is how many answers the order changes."
+
+
 def cost_lines(model: Generator, plan: ComparisonPlan) -> Iterator[str]:
     """Say what the comparison is going to cost."""
     about = "about " if plan.estimated else ""

@@ -18,6 +18,7 @@ from shared_core.sensitivity import (
     read_questions,
     torch_questions,
 )
+from shared_core.sensitivity.questions import LEAST_K
 from shared_core.wording import counted
 
 GENERATED = 100
@@ -95,8 +96,8 @@ def open_questions(arguments: argparse.Namespace, console: Console) -> ProbeData
 
 
 def default_k(questions: Sequence[ProbeQuestion]) -> int:
-    """Return 10, or the number of passages that every question has."""
-    return min(DEFAULT_K, *(1 + len(each.distractors) for each in questions))
+    """Return 10, or the number of passages that every question has, but at least 3."""
+    return max(LEAST_K, min(DEFAULT_K, *(1 + len(each.distractors) for each in questions)))
 
 
 def default_k_lines(chosen: object, ks: Iterable[int]) -> Iterator[str]:

@@ -143,6 +143,7 @@ class ComparisonJob:
         """
         known = self._arranged(self.client.kept([*self._reads]))
         self.client.forget([*self._reads, *_prompts(known)])
+        replace(self.client, repetition=2).forget([*self._again(known)])
         self.fresh = True
 
     def run(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +23,9 @@ from shared_core.generation.responses import Failed, Request, Response, checked
 from shared_core.generation.threads import Post, pause, run_in_threads
 
 __all__ = ["ModelClient", "Request", "Response"]
+
+UP_FOR = 60.0
+"""Seconds for which a model that answered another request is not asked whether it still does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +112,7 @@ class ModelClient:
     def forget(self, requests: Sequence[Request]) -> None:
         """Ask `requests` again, whatever the journal holds; see `Journal.forget`."""
         if self.journal is not None:
-            self.journal.forget(self.fingerprint, requests)
+            self.journal.forget(self.fingerprint, requests, self.repetition)
 
     def answers(
         self,
@@ -197,7 +202,7 @@ def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
     return [[*scores] for scores in model.log_probabilities(prompts, continuations)]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Run:
     """One call of `ModelClient.answers` or `ModelClient.answers_or_failures`.
 
@@ -213,6 +218,8 @@ class _Run:
     wanted: Counter[Request] = field(default_factory=Counter)
     found: dict[Request, Response | Failed] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
+    seen_up: float = -math.inf
+    """When another request last showed that the model answers."""
 
     def ask_all(self) -> list[Response | Failed]:
         client = self.client
@@ -303,12 +310,16 @@ class _Run:
     def _is_down(self, failed: Request, post: Post) -> bool:
         """Whether a request has failed because none would succeed, whatever is asked.
 
-        Others tell: one that is to be asked anyway; and if that fails as well, or there is none,
-        one that was answered before.
+        Others tell, once a minute at most: one that is to be asked anyway; and if that fails as
+        well, or there is none, one that was answered before.
         """
+        if time.monotonic() < self.seen_up + UP_FOR:
+            return False
         to_ask = [each for each in self.wanted if each != failed and each not in self.found]
         known = (each for each in self._whole() if self._is_answered(each))
-        return not any(self._passes(each, post) for each in (*to_ask[-1:], *islice(known, 1)))
+        up = any(self._passes(each, post) for each in (*to_ask[-1:], *islice(known, 1)))
+        self.seen_up = time.monotonic() if up else -math.inf
+        return not up
 
     def _is_answered(self, request: Request) -> bool:
         if request not in self.found:

@@ -68,14 +68,15 @@ class Journal:
         with self._lock:
             return self._responses().get(key)
 
-    def forget(self, fingerprint: str, requests: Iterable[Request]) -> None:
+    def forget(self, fingerprint: str, requests: Iterable[Request], repetition: int = 1) -> None:
         """Treat answers of a model as unknown; in the file they stay until the next is added.
 
         So none is lost if no new one can be had, and a run that is killed goes on with the new.
         """
         with self._lock:
             responses = self._responses()
-            for key in {_key(fingerprint, request) for request in requests} & responses.keys():
+            keys = {_key(fingerprint, request, repetition) for request in requests}
+            for key in keys & responses.keys():
                 del responses[key]
                 self._forgotten.add(key)
 

@@ -91,6 +91,19 @@ def test_a_second_run_asks_nothing_and_is_the_same(
     assert "0 calls" not in said(capsys)[1]
 
 
+def test_graders_without_answers_are_refused(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without them it is said what is measured instead."""
+    text = questions.read_text(encoding="utf-8").replace('"answers"', '"answer"')
+    questions.write_text(text, encoding="utf-8")
+    command = ["compare", "--data", str(questions), "--model", f"{MODULE}:last", "--k", "4"]
+    out = refused(capsys, *command, "--output", str(tmp_path), "--graders", "f1")
+    assert "--graders f1: no question of " in out
+    assert compare(questions, tmp_path / "report", "--plan") == 0
+    assert "No question has answers: what is measured is how many answers" in said(capsys)[0]
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda how: how.name)
 def test_an_interrupted_run_goes_on_and_gives_the_same_report(
     questions: Path, tmp_path: Path, how: signal.Signals

@@ -460,6 +460,23 @@ def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
     assert concurrency > 1 or len(journal.path.read_text().splitlines()) == 9
 
 
+def test_a_service_that_is_up_is_not_asked_each_time_whether_it_is(
+    waits: list[float], journal: Journal
+) -> None:
+    """Whatever is answered is sent twice at most, however many requests fail."""
+    model = Model()
+
+    def call(requests: Sequence[Request]) -> list[Any]:
+        answers = model(requests)
+        if requests[0][0].endswith("5"):
+            raise TimeoutError("slow")
+        return answers
+
+    requests: list[Request] = [(f"prompt {n}",) for n in range(30)]
+    assert len(collected(client_of(call, journal, attempts=2), requests)[1]) == 3
+    assert len(model.asked) == 30 + 3
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_service_that_is_down_is_given_up_soon(
     concurrency: int, waits: list[float], journal: Journal
