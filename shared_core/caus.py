@@ -7,6 +7,7 @@ Technical Code Generation", Algorithm 1.
 from __future__ import annotations
 
 import asyncio
+import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -234,7 +235,15 @@ class CAUS:
     ) -> list[Place]:
         """Return the document and position of each passage; see `Chunk.place`."""
         reader = reader or self.chunk_keys
-        return [reader.chunk(passage).place for passage in passages]
+        places = [reader.chunk(passage).place for passage in passages]
+        if len(places) > 1 and all(math.isinf(place) for _, place in places):
+            warnings.warn(
+                "no passage says where it stands in which document, so they keep their order: "
+                "number the chunks of each document in their metadata, see ChunkKeys "
+                "(LangChain's splitters do, with add_start_index=True)",
+                stacklevel=2,
+            )
+        return places
 
     def place_expanded(
         self, ranking: Ranking, source: ChunkSource, reader: ChunkReader | None = None

@@ -11,10 +11,9 @@ from typing import Any, TypedDict
 from shared_core.caus import CAUS
 from shared_core.neighbour_spans import ChunkKeys, NeighbourSpans
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
-from shared_core.placement.order_gate import Psi
+from shared_core.placement.order_gate import Psi, profile_of
 from shared_core.scoring.fusion import Alpha
-from shared_core.sensitivity import PositionProfile
-from shared_core.sensitivity.records import is_file
+from shared_core.sensitivity import PositionProfile, published_names
 from shared_core.types import Fusion, OrderRule, Tuning
 
 CAUS_KEY = "caus"
@@ -53,9 +52,9 @@ class CAUSArguments(RescoringArguments, total=False):
 def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of `CAUS`, by name, as they come back from JSON: with lists for tuples.
 
-    A profile in a file is stored whole, since its path leads nowhere on another machine; a name
-    means the same everywhere. Of a custom placement only its name is kept, of a token counter only
-    that there was one: both are code, and have to be given again.
+    A profile in a file, or saved under a name, is stored whole, since neither leads anywhere on
+    another machine; the name of a published one does. Of a custom placement only its name is kept,
+    of a token counter only that there was one: both are code, and have to be given again.
 
     Raises
     ------
@@ -64,8 +63,8 @@ def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     encoded = {}
     for name, value in options.items():
-        if name == "psi" and isinstance(value, str | Path) and is_file(Path(value)):
-            value = PositionProfile.load(value)
+        if name == "psi" and str(value) not in published_names():
+            value = profile_of(value) or value
         encoded[name] = _plain(value)
     try:
         read: dict[str, Any] = json.loads(json.dumps(encoded))

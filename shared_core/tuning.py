@@ -7,6 +7,7 @@ is held back from where a few of them alone would put it: ``python -m benchmarks
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from shared_core.placement.order_gate import rates_by_rank
 from shared_core.scoring.fusion import weight_and_lows
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion, Pool, Query, Tuning
+from shared_core.wording import counted
 
 FOLDS = 5
 """Parts of the questions: each is judged by the weight that the others chose."""
@@ -80,6 +82,8 @@ def tune(
         or no relevant passage was found for any query.
     """
     wanted = _checked(queries, relevant)
+    if id_of is None:
+        _warn_of_unknown(engine, frozenset().union(*wanted))
     pools = engine.pool(queries, caus.depth(), where=where)
     cosines = any(pool.nearest is not None for pool in pools)
     present, _ = weight_and_lows(caus.alpha, caus.fusion, cosines=cosines)
@@ -134,6 +138,16 @@ def _checked(queries: Sequence[Query], relevant: Sequence[Collection[str]]) -> l
         if not ids:
             raise ValueError(f"relevant[{at}] is empty: leave out questions that nothing answers")
     return [*map(frozenset, relevant)]
+
+
+def _warn_of_unknown(engine: Engine, wanted: frozenset[str]) -> None:
+    unknown = sorted(wanted - {passage.id for passage in engine.get(wanted)})
+    if unknown:
+        warnings.warn(
+            f"{counted(len(unknown), 'id')} of {len(wanted):,} in relevant are of no passage in "
+            f"the index, such as {unknown[0]!r}: they count as not found",
+            stacklevel=3,
+        )
 
 
 def found_by_weight(

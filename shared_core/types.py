@@ -244,6 +244,8 @@ class Tuning:
             if self.gains
             else f"leave alpha={self.previous:g} as it is, or give more questions"
         )
+        if self.alpha == self.previous:
+            advice = "it stays as it is"
         return (
             f"alpha {self.previous:g} -> {self.alpha:g} by {self.questions:,} questions, "
             f"{self.found:.0%} of them with a relevant passage found: on questions that did not "

@@ -59,6 +59,13 @@ def test_given_candidates_are_chosen_from_alike(adapter: Adapter) -> None:
     assert ids(adapter.rescore(placed, items, QUERY)) == ["p2", "p0", "p3", "p1"]
 
 
+def test_documents_that_do_not_say_where_they_stand_are_told_of(adapter: Adapter) -> None:
+    """And keep their order."""
+    step, bare = adapter.placer("source_order"), [Passage(each.id, each.text) for each in CORPUS]
+    with pytest.warns(UserWarning, match="no passage says where it stands in which document"):
+        assert ids(adapter.place(step, adapter.items(bare))) == [each.id for each in CORPUS]
+
+
 def test_documents_in_a_pipe_are_put_into_the_order_of_their_sources(adapter: Adapter) -> None:
     step = adapter.placer("source_order")
     assert ids(adapter.place(step, adapter.items(CORPUS))) == ["p4", "p2", "p0", "p5", "p3", "p1"]

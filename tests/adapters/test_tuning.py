@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from shared_core.tuning import tune
 from shared_core.types import Query
 
@@ -34,6 +36,13 @@ def test_a_new_retriever_comes_back_with_what_the_core_chooses(
     assert retriever.tuning is None
     tuned.save(tmp_path / "index")
     assert adapter.load(tmp_path / "index").caus == expected
+
+
+def test_ids_that_are_not_in_the_index_are_told_of(adapter: Adapter) -> None:
+    """They count as not found, which a slip in the labels should not."""
+    retriever = adapter.build(CORPUS, k=4)
+    with pytest.warns(UserWarning, match="1 id of .* of no passage in the index, such as 'px'"):
+        retriever.tune(ASKED, [["px"], *WANTED[1:]])
 
 
 def test_a_store_is_tuned_by_the_ids_that_it_returns(adapter: Adapter) -> None:

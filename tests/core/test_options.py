@@ -56,9 +56,16 @@ def test_a_profile_in_a_file_is_kept_whole(kind: type, tmp_path: Path) -> None:
     assert decode_caus(kept).profile == PROFILE
 
 
-def test_a_profile_that_is_named_stays_a_name() -> None:
-    """Whoever measures the model again means it."""
-    assert encode_options({"psi": "a model"}) == {"psi": "a model"}
+def test_a_name_is_kept_where_it_means_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of published profiles do; one that was saved here is kept whole."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    PROFILE.save()
+    kept = encode_caus(CAUS(psi=PROFILE.model))
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "elsewhere"))
+    assert decode_caus(kept).profile == PROFILE
+    assert encode_options({"psi": "deepseek-chat"}) == {"psi": "deepseek-chat"}
 
 
 def test_some_options_alone_are_decoded_and_others_left() -> None:

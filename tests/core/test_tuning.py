@@ -61,7 +61,7 @@ def test_questions_that_every_weight_answers_leave_it_where_it_is() -> None:
               random_vectors(N, seed=1))  # fmt: skip
     tuned = tune(CAUS(alpha=0.4), index, *labels())
     assert tuned.alpha == 0.4
-    assert "leave alpha=0.4 as it is" in str(tuned.tuning)
+    assert "it stays as it is" in str(tuned.tuning)
 
 
 def test_what_it_reports_is_what_ir_measures_measures() -> None:
