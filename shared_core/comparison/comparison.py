@@ -81,7 +81,8 @@ class Comparison:
         The prompt; and the one that allows the model to abstain, for ``"distraction_aware"``.
     profile
         The model's position profile, or its path or name, for ``"max_relevance"``,
-        ``"min_distraction"`` and ``"distraction_aware"``.
+        ``"min_distraction"`` and ``"distraction_aware"``. Of several lengths each question takes
+        the one that a retriever's gate takes, by the tokens of its passages.
     curve
         The model's positional curve, or its path or name, for ``"attention"``.
     embed

@@ -16,10 +16,12 @@ from shared_core.comparison.retrieval import places_of
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
-from shared_core.placement import PLACEMENTS, Placement, Sequential, Shuffle
+from shared_core.placement import PLACEMENTS, MaxRelevance, Placement, Sequential, Shuffle
+from shared_core.placement.order_gate import length_for
 from shared_core.placement.scored import distraction_placement
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
+from shared_core.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from shared_core.comparison.comparison import Comparison
@@ -91,7 +93,10 @@ class Placed(_Strategy):
         placement = self.placement
         if placement.reads_places:
             placement = placement.of_places(places_of(case.passages))
-        return [placement(len(case.passages), self.options.known_profile)]
+        profile = self.options.known_profile
+        if placement.needs_profile:
+            profile = _profile_for(case, placement, _profile(self.options, self.name))
+        return [placement(len(case.passages), profile)]
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ class DistractionAware(_Strategy):
         effects = [effect_of(read[request]) for request in self.reads(case)]
         if not effects:
             return [tuple(range(len(case.passages)))]
-        profile = _profile(self.options, self.name)
+        profile = _profile_for(case, MaxRelevance(), _profile(self.options, self.name))
         return [distraction_placement(case.relevance, effects, profile)]
 
 
@@ -215,6 +220,14 @@ def _profile(options: Comparison, strategy: str) -> PositionProfile:
             "`posrag probe` measures one"
         )
     return options.known_profile
+
+
+def _profile_for(
+    case: RankedCase, placement: Placement, profile: PositionProfile
+) -> PositionProfile:
+    """Return the length by which the gate of a retriever places the same passages."""
+    tokens = sum(map(estimate_tokens, case.documents))
+    return length_for(profile, placement, len(case.passages), tokens)
 
 
 def _local(model: Generator, strategy: str) -> HuggingFaceModel:

@@ -136,6 +136,24 @@ def decide_order(
     return _decision(order if opened else None, k, profile, index, reason)
 
 
+def length_for(
+    profile: PositionProfile, placement: Placement, k: int, tokens: float | None = None
+) -> PositionProfile:
+    """Return the length of a profile that an order is made from where the gate is open.
+
+    Parameters
+    ----------
+    profile, k, tokens
+        As in `decide_order`.
+    placement
+        One that is made from a profile.
+    """
+    nearest = profile.nearest(k, tokens)
+    if len(nearest) == 1 or any(each.accuracy is None for each in nearest):
+        return nearest[0]
+    return _best(nearest, [placement], k, None).profile
+
+
 def rates_by_rank(hit_rates: Sequence[float] | None, k: int) -> Scores:
     """Return the chance of each of `k` ranks to be what is needed; see `decide_order`."""
     rates = np.array(HIT_RATES if hit_rates is None else hit_rates, np.float64)[:k]
@@ -230,9 +248,7 @@ def _by_gain(
     if k > FARTHEST * farthest.k:
         reason = f"{whose} was measured with {farthest.k} passages, which says little of {k}"
         return _decision(None, k, farthest, farthest.psi, reason)
-    by_length = [order_gains(each, candidates, k=k, hit_rates=hit_rates) for each in nearest]
-    least = [min(gains, key=lambda each: each.surely) for gains in zip(*by_length, strict=True)]
-    best = max(least, key=lambda each: each.surely)
+    best = _best(nearest, candidates, k, hit_rates)
     known, opened = best.profile, best.surely > ROUNDING
     reason = (
         f"{best.name} {'should be' if opened else 'is not surely'} better than the ranked order: "
@@ -240,6 +256,19 @@ def _by_gain(
     )
     order = best.placement if opened else None
     return _decision(order, k, known, known.psi, reason, best.gain, best.interval)
+
+
+def _best(
+    nearest: Sequence[PositionProfile],
+    candidates: Sequence[Placement],
+    k: int,
+    hit_rates: Sequence[float] | None,
+) -> OrderGain:
+    """Return the best order by the length that speaks least for it."""
+    by_length = [order_gains(each, candidates, k=k, hit_rates=hit_rates) for each in nearest]
+    least = [min(gains, key=lambda each: each.surely) for gains in zip(*by_length, strict=True)]
+    best: OrderGain = max(least, key=lambda each: each.surely)
+    return best
 
 
 def _judged(

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("ir_measures")
 
-from shared_core import Journal, PositionProfile
+from shared_core import Journal, PositionProfile, decide_order
 from shared_core.comparison import (
     Comparison,
     to_markdown,
@@ -64,6 +64,17 @@ def test_utility_is_relevance_by_rank_less_the_effect_where_there_are_no_scores(
     assert result.profile == "mine"
     assert "distraction_aware ranks the passages" in to_markdown(result)
     assert "distraction_aware" not in to_markdown(Comparison(ks=(4,)).run(last, codes(3)))
+
+
+def test_of_several_lengths_the_one_that_a_retriever_takes_makes_the_order() -> None:
+    """That of so many tokens; the longest is read best at the start."""
+    longest = PositionProfile(model="mine", accuracy=np.linspace(0.9, 0.1, 10), tokens=200)
+    both = PositionProfile.of_lengths([replace(PROFILE, tokens=20), longest])
+    asked = replace(ASKED, strategies=("distraction_aware", "max_relevance"), profile=both)
+    aware, by_rank = asked.run(Scoring(), codes(3)).settings[0].strategies[2:]
+    assert {*aware.orders} == {((1, 3, 2, 0),)}
+    gate = decide_order(both, "max_relevance", k=4, tokens=20)
+    assert {*by_rank.orders} == {(gate.slots,)} == {((3, 2, 1, 0),)}
 
 
 def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:
