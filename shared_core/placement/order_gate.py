@@ -100,7 +100,8 @@ def decide_order(
         Number of passages; by default as many as the profile was measured with.
     tokens
         Tokens of the passages, if known. Of a profile of several lengths that which is nearest to
-        them, or to `k`, decides; between two, an order must be better by both.
+        them, or to `k`, decides; between two, an order must be better by both, whichever of them
+        it is made from.
     rule
         How a profile decides. ``"gain"``: an order is expected to gain
         ``sum over ranks of hit_rates[rank] * (accuracy[its slot] - accuracy[rank])`` over the
@@ -151,7 +152,7 @@ def length_for(
     nearest = profile.nearest(k, tokens)
     if len(nearest) == 1 or any(each.accuracy is None for each in nearest):
         return nearest[0]
-    return _best(nearest, [placement], k, None).profile
+    return _best(nearest, [placement], k, None).made_from
 
 
 def rates_by_rank(hit_rates: Sequence[float] | None, k: int) -> Scores:
@@ -182,6 +183,8 @@ class OrderGain:
     ----------
     placement, profile
         The order, and what was measured.
+    made_from
+        The profile that the order is made from, if it is made from one.
     gain
         Expected gain, of the profile's measure.
     interval
@@ -190,6 +193,7 @@ class OrderGain:
 
     placement: Placement
     profile: PositionProfile
+    made_from: PositionProfile
     gain: float
     interval: tuple[float, float] | None
 
@@ -217,10 +221,11 @@ def order_gains(
     *,
     k: int | None = None,
     hit_rates: Sequence[float] | None = None,
+    made_from: PositionProfile | None = None,
 ) -> list[OrderGain]:
     """Return what each order is expected to gain, by a profile with accuracy; see `decide_order`.
 
-    Those of `lengths` are not read.
+    Those of `lengths` are not read. `made_from` is what orders are made from, if it is another.
     """
     k = k if k is not None else profile.k
     rates, places = rates_by_rank(hit_rates, k), np.linspace(0, profile.k - 1, k)
@@ -228,7 +233,8 @@ def order_gains(
     at_slots = np.array(
         [interpolated(places, profile.slots, unit, profile.k - 1) for unit in units]
     )
-    return [_judged(placement, profile, at_slots, rates) for placement in placements]
+    made_from = made_from or profile
+    return [_judged(placement, profile, made_from, at_slots, rates) for placement in placements]
 
 
 def _by_gain(
@@ -255,7 +261,7 @@ def _by_gain(
         f"{best.points} of {known.outcome} by {_known_from(known)}{_stretched(known, k, tokens)}"
     )
     order = best.placement if opened else None
-    return _decision(order, k, known, known.psi, reason, best.gain, best.interval)
+    return _decision(order, k, best.made_from, known.psi, reason, best.gain, best.interval)
 
 
 def _best(
@@ -264,39 +270,51 @@ def _best(
     k: int,
     hit_rates: Sequence[float] | None,
 ) -> OrderGain:
-    """Return the best order by the length that speaks least for it."""
-    by_length = [order_gains(each, candidates, k=k, hit_rates=hit_rates) for each in nearest]
-    least = [min(gains, key=lambda each: each.surely) for gains in zip(*by_length, strict=True)]
-    best: OrderGain = max(least, key=lambda each: each.surely)
-    return best
+    """Return the best order by the length that speaks least for it, whichever it is made from."""
+    least = (
+        min(
+            (
+                order_gains(each, [candidate], k=k, hit_rates=hit_rates, made_from=maker)[0]
+                for each in nearest
+            ),
+            key=lambda each: each.surely,
+        )
+        for candidate in candidates
+        for maker in (nearest if candidate.needs_profile else nearest[:1])
+    )
+    return max(least, key=lambda each: each.surely)
 
 
 def _judged(
-    candidate: Placement, profile: PositionProfile, at_slots: Scores, rates: Scores
+    candidate: Placement,
+    profile: PositionProfile,
+    made_from: PositionProfile,
+    at_slots: Scores,
+    rates: Scores,
 ) -> OrderGain:
     """Judge an order.
 
-    The questions that made an order would praise it: one that is made from the profile is made
-    from either half of them, and judged by the other.
+    The questions that made an order would praise it, and other lengths may have been asked the
+    same: one that is made from a profile is made from either half of them, and judged by the other.
     """
 
     def contrast(known: PositionProfile) -> Scores:
         weights: Scores = at_slots @ (rates[[*candidate(len(rates), known)]] - rates)
         return weights
 
-    rows = np.array(profile.outcomes or ())
-    if candidate.needs_profile and len(rows) >= LEAST_HALVED:
+    rows, made = (np.array(each.outcomes or ()) for each in (profile, made_from))
+    if candidate.needs_profile and min(len(rows), len(made)) >= LEAST_HALVED:
         first, second = (
-            replace(profile, accuracy=tuple(rows[at::2].mean(axis=0)), outcomes=None)
+            replace(made_from, accuracy=tuple(made[at::2].mean(axis=0)), outcomes=None)
             for at in range(2)
         )
         weights = np.array([contrast(second), contrast(first)])[np.arange(len(rows)) % 2]
         interval = contrast_interval(rows, weights, confidence=profile.confidence)
         gain = float((rows * weights).sum(axis=1).mean())
-        return OrderGain(candidate, profile, gain, interval)
-    weights = contrast(profile)
+        return OrderGain(candidate, profile, made_from, gain, interval)
+    weights = contrast(made_from)
     gain = float(weights @ np.array(profile.accuracy))
-    return OrderGain(candidate, profile, gain, _interval(profile, weights))
+    return OrderGain(candidate, profile, made_from, gain, _interval(profile, weights))
 
 
 def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float] | None:

@@ -10,6 +10,7 @@ import pytest
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile, decide_order
 from shared_core.arrays import Scores
 from shared_core.evaluation.intervals import mean_interval
+from shared_core.placement import MaxRelevance
 from shared_core.sensitivity.position_sensitivity import spread_slots
 from shared_core.types import Query
 
@@ -57,6 +58,19 @@ def test_between_two_lengths_an_order_must_be_better_by_both() -> None:
     assert "(measured with 3 passages, interpolated to 6)" in between.reason
     alike = PositionProfile.of_lengths([DEEP, profile([0.6, 0.3, 0.3, 0.3, 0.7], noise=0.02)])
     assert decide_order(alike, k=7).opened
+
+
+def test_an_order_made_from_one_length_must_be_better_by_the_other_too() -> None:
+    """And if it is, it is that one which is placed by."""
+    short = profile([0.5, 0.55, 0.6, 0.9, 0.3], noise=0.02)
+    opposed = PositionProfile.of_lengths([short, profile([0.5] * 8 + [0.2, 0.5, 0.9], noise=0.02)])
+    gate = decide_order(opposed, "max_relevance", k=8)
+    assert not gate.opened
+    assert (gate.gain or 0) < 0
+    rising = profile([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.8, 0.9, 0.95, 0.9], noise=0.02)
+    gate = decide_order(PositionProfile.of_lengths([short, rising]), "max_relevance", k=8)
+    assert gate.opened
+    assert gate.slots == MaxRelevance()(8, short) != MaxRelevance()(8, rising)
 
 
 def test_longer_passages_are_another_length() -> None:
