@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,15 +13,17 @@ from shared_core.comparison.questions import Question
 from shared_core.comparison.result import (
     SEQUENTIAL,
     SHUFFLE,
+    WHERE,
     ComparisonResult,
     Estimate,
     Failure,
     Flips,
+    Layout,
     SettingResult,
     StepResult,
     StrategyResult,
 )
-from shared_core.comparison.retrieval import STEPS, Pipeline, RetrievalSetting, members
+from shared_core.comparison.retrieval import Pipeline, RetrievalSetting, members
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
 from shared_core.evaluation.intervals import contrast_interval
@@ -73,6 +75,7 @@ def analyse(
         setting.name: (setting.verdict, basis)
         for setting, basis in zip(settings, bases, strict=True)
     }
+    steps = tuple(_steps(job, parts)) if job.gradings else ()
     embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
     passages = (each for part in job.settings for case in part.cases for each in case.passages)
     return ComparisonResult(
@@ -81,7 +84,7 @@ def analyse(
         questions=job.data.questions,
         passages={passage.id: passage.text for passage in passages},
         settings=settings,
-        verdict=overall_verdict(verdicts),
+        verdict=overall_verdict(verdicts, steps),
         graders=tuple(grading.name for grading in job.gradings) or (SAME,),
         tests=tests,
         shuffles=options.shuffles,
@@ -94,21 +97,21 @@ def analyse(
         embedding=options.embedding if embedded else None,
         version=versions().get("posrag"),
         token_budget=options.token_budget,
-        steps=tuple(_steps(job, parts)) if job.gradings else (),
+        steps=steps,
     )
 
 
 def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult]:
-    """Compare the ranked order of each setting with that of the settings that lack one step."""
+    """Compare the ranked order of each setting with that of those without a step or its layout."""
     ranked = {
         part.retrieved.name: dict(zip(part.answers, part.outcomes[SEQUENTIAL], strict=True))
         for part in parts
     }
     pairs = {
         (step, name): np.array([each[at] + ranked[less][at] for at in each if at in ranked[less]])
-        for name, each in ranked.items()
-        for step in STEPS
-        if step in name and (less := name.replace(step, "")) in ranked
+        for (name, each), part in zip(ranked.items(), parts, strict=True)
+        for step, less in _without(part.retrieved, job.options.layouts[0])
+        if less in ranked
     }
     testing = job.options.testing
     compared = compare_paired(
@@ -118,7 +121,16 @@ def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult
         seed=testing.seed,
     )
     for (step, name), gain in compared.items():
-        yield StepResult(step=step, setting=name, gain=gain, seconds=job.seconds[step])
+        yield StepResult(step=step, setting=name, gain=gain, seconds=job.seconds.get(step))
+
+
+def _without(setting: RetrievalSetting, first: Layout) -> Iterator[tuple[str, str]]:
+    """Yield each step of a setting, and its layout, with the name of the setting without it."""
+    for step in Pipeline(setting.pipeline).steps:
+        yield step, replace(setting, pipeline=setting.pipeline.replace(step, "")).name
+    if setting.layout != first:
+        step = f"question {WHERE[setting.layout]} instead of {WHERE[first]}"
+        yield step, replace(setting, layout=first).name
 
 
 @dataclass(frozen=True)

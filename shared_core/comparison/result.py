@@ -25,6 +25,9 @@ BASELINES = SEQUENTIAL, SHUFFLE = "sequential", "shuffle"
 Layout: TypeAlias = Literal["after", "before", "both"]
 """Where the question stands: after the passages, before them, or at both ends."""
 
+WHERE: Mapping[Layout, str] = {"after": "last", "before": "first", "both": "first and last"}
+"""The same in words."""
+
 VerdictKind: TypeAlias = Literal[
     "gain",
     "put_best_elsewhere",
@@ -137,8 +140,8 @@ class Flips:
 
 def setting_name(pipeline: str, k: int, layout: Layout) -> str:
     """Return what a setting is called, for a person."""
-    where = {"after": "", "before": ", question first", "both": ", question first and last"}
-    return f"{pipeline}, k={k}{where[layout]}"
+    where = "" if layout == "after" else f", question {WHERE[layout]}"
+    return f"{pipeline}, k={k}{where}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,24 +237,26 @@ class SettingResult:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """What an optional step of a pipeline gains, and what it costs.
+    """What an optional step of a pipeline, or another layout, gains, and what it costs.
 
     Attributes
     ----------
     step, setting
-        Its name, such as ``"+rerank"``, and that of the setting with it.
+        Its name, such as ``"+rerank"`` or ``"question first instead of last"``, and that of the
+        setting with it.
     gain
-        Outcome of the ranked order less that of the same setting without the step, over the
-        questions that both answer; its `adjusted` is corrected for the steps of the result alone.
+        Outcome of the ranked order less that of the same setting without the step, or in the first
+        layout, over the questions that both answer; its `adjusted` is corrected for the steps and
+        layouts of the result alone.
     seconds
         Median time of the step alone for a question, on the machine that compared; of several
-        pipelines the longest, as a reranker may know what it has scored.
+        pipelines the longest, as a reranker may know what it has scored. None of a layout.
     """
 
     step: str
     setting: str
     gain: PairedComparison
-    seconds: float = field(compare=False)
+    seconds: float | None = field(compare=False)
 
 
 FORMAT = 2
@@ -271,7 +276,7 @@ class ComparisonResult:
     passages
         Id -> text of every passage that a setting retrieved.
     settings
-        One for each pipeline and k.
+        One for each pipeline, k and layout.
     verdict
         What follows from all of them.
     graders
@@ -294,7 +299,8 @@ class ComparisonResult:
     token_budget
         Most tokens of the passages of a prompt, estimated; None: no limit.
     steps
-        What the optional steps gain, where a setting without them is compared, too.
+        What the optional steps gain, where a setting without them is compared, too; and what
+        other layouts than the first gain.
     version
         Version of posrag.
     """

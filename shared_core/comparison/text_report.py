@@ -146,15 +146,18 @@ def flip_lines(setting: SettingResult) -> Iterator[str]:
 
 
 def step_lines(result: ComparisonResult) -> Iterator[str]:
-    """Say what each optional step gains, and for how much time."""
+    """Say what each optional step gains, and for how much time, and what each layout gains."""
     verbs = {"better": "gains", "worse": "loses", "open": "is not shown to gain"}
     for each in result.steps:
         gained, low, high = (100 * value for value in (each.gain.difference, *each.gain.interval))
+        cost = ""
+        if each.seconds is not None:
+            per_second = f"{gained / each.seconds:+,.2f} points a second"
+            cost = f", for {each.seconds:.2g} s a question (median): {per_second}"
         yield (
             f"{each.step} {verbs[each.gain.shown(1 - result.confidence)]} ({each.setting}): "
             f"{gained:+.1f} [{low:+.1f}, {high:+.1f}] points of {result.graders[0]}, "
-            f"p={each.gain.adjusted:.2g}, for {each.seconds:.2g} s a question (median): "
-            f"{gained / each.seconds:+,.2f} points a second."
+            f"p={each.gain.adjusted:.2g}{cost}."
         )
 
 

@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-from shared_core.comparison.result import SEQUENTIAL, SHUFFLE, Flips, Verdict, VerdictKind
+from shared_core.comparison.result import (
+    SEQUENTIAL,
+    SHUFFLE,
+    Flips,
+    StepResult,
+    Verdict,
+    VerdictKind,
+)
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted
@@ -189,20 +196,35 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
-def overall_verdict(settings: Judged) -> Verdict:
+def overall_verdict(settings: Judged, steps: Sequence[StepResult] = ()) -> Verdict:
     """Return what follows from all settings.
 
-    What is advised because of some of them comes with what others show against it; settings in
-    which nothing is shown are counted, and all others are named.
+    What a layout is shown to gain or lose comes first, as orders may not tell. What is advised
+    because of some of them comes with what others show against it; settings in which nothing is
+    shown are counted, and all others are named.
     """
     kind = min((verdict.kind for verdict, _ in settings.values()), key=get_args(VerdictKind).index)
     same = {name: each for name, each in settings.items() if each[0].kind == kind}
     others = {name: each for name, each in settings.items() if name not in same}
     advised = [*dict.fromkeys(verdict.strategy for verdict, _ in same.values())]
     strategies = [strategy for strategy in advised if strategy is not None]
-    said = [*_headline(kind, same, len(settings)), *_lost(strategies, settings)]
+    level = min(basis.testing.level for _, basis in settings.values())
+    said = [
+        *_of_layouts(steps, level),
+        *_headline(kind, same, len(settings)),
+        *_lost(strategies, settings),
+    ]
     said += [*_shown(kind, strategies, others), *_not_shown(strategies, others)]
     return Verdict(kind=kind, text="; ".join(said), strategy=advised[0])
+
+
+def _of_layouts(steps: Sequence[StepResult], level: float) -> Iterator[str]:
+    """Yield what layouts are shown to gain or lose."""
+    for each in steps:
+        shown = each.gain.shown(level)
+        if each.seconds is None and shown != "open":
+            verb, sign = ("gains", 1) if shown == "better" else ("loses", -1)
+            yield f"{each.step} {verb} {_span(each.gain, sign=sign)} ({each.setting})"
 
 
 def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:

@@ -139,6 +139,26 @@ def test_the_question_may_stand_elsewhere() -> None:
         Comparison(layouts=("above",))  # type: ignore[arg-type]
 
 
+def test_what_a_layout_gains_is_said_first_and_in_a_line_of_its_own() -> None:
+    """Of a model that reads only if the question comes first: by its orders nothing is told."""
+
+    def model(prompts: Sequence[str]) -> list[str]:
+        first_of = [prompt.index("What has") < prompt.index("Context:") for prompt in prompts]
+        numbers = [prompt.split("thing ")[-1].partition(" ")[0] for prompt in prompts]
+        return [
+            f"{at}x0" if is_first else "" for at, is_first in zip(numbers, first_of, strict=True)
+        ]
+
+    result = Comparison(layouts=("after", "before"), strategies=("shuffle",)).run(model, codes(12))
+    (found,) = result.steps
+    assert (found.step, found.gain.difference) == ("question first instead of last", 1)
+    said = "question first instead of last gains (given, k=4, question first): +100.0 ["
+    assert f"- {said}" in to_markdown(result)
+    assert said in to_html(result)
+    assert result.verdict.text.startswith("question first instead of last gains 1.00 [")
+    assert ComparisonResult.from_json(result.to_json()) == result
+
+
 def test_a_biased_reader_is_shown_by_probabilities_of_few_questions(
     biased: HuggingFaceModel,
 ) -> None:
