@@ -118,7 +118,12 @@ def _probes(arguments: argparse.Namespace, source: questions.ProbeData) -> list[
     if len(source.ks) > 1:
         spread = [spread_slots(k, DEPTHS) for k in source.ks]
         width = sum(map(len, spread))
-        shares = [calls and max(1, calls // width) * len(some) for some in spread]
+        if calls is not None and calls < width:
+            raise ValueError(
+                f"--max-calls {calls} does not suffice for one question at each length, "
+                f"which takes {width} calls"
+            )
+        shares = [calls and calls // width * len(some) for some in spread]
         slots = [*spread]
     return [
         Probe(

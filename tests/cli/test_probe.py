@@ -190,6 +190,7 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         ([f"{MODULE}:even", "--slots", "1,10"], "must ascend and hold (1, 5, 10), got (1, 10)"),
         ([f"{MODULE}:even", "--slots", "1,2,4", "--k", "4,6"], "--slots are those of one -k"),
         ([f"{MODULE}:even", "--max-calls", "3"], "max_calls=3 does not suffice"),
+        ([f"{MODULE}:even", "--max-calls", "7", "--k", "3,5"], "which takes 8 calls"),
         ([f"{MODULE}:even", "--max-failed", "1"], "max_failed must lie in [0, 1), got 1"),
         ([f"{MODULE}:even", "--template", "absent.txt"], "absent.txt: No such file"),
         ([f"{MODULE}:even", "--output", "."], "posrag: . is a folder; give the name of a file"),
