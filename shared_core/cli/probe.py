@@ -15,7 +15,7 @@ from shared_core.cli.files import KEPT, ProbeFiles, kept_answers, writing
 from shared_core.cli.installed import check_installed
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
-from shared_core.sensitivity import PositionProfile, Probe, draw_profile
+from shared_core.sensitivity import PositionProfile, Probe, ProbePlan, draw_profile
 from shared_core.sensitivity.figure import DEPTHS
 from shared_core.sensitivity.measures import MeasureName
 from shared_core.sensitivity.position_sensitivity import check_slots, spread_slots
@@ -79,13 +79,18 @@ def run(arguments: argparse.Namespace) -> int:
                 console.show(line)
         return 0
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
-    if arguments.measure == "attention":
-        measured = [_attention(console, probe, model, source) for probe in probes]
-    else:
-        if arguments.fresh:
-            for probe in probes:
-                probe.forget(model, source.questions, journal=files.journal)
-        measured = [_measure(console, probe, model, source, files) for probe in probes]
+    attention = arguments.measure == "attention"
+    if arguments.fresh and not attention:
+        for probe in probes:
+            probe.forget(model, source.questions, journal=files.journal)
+    # All before the first is asked, as one that cannot be asked fails here.
+    plans = [probe.plan(model, source.questions, journal=files.journal) for probe in probes]
+    measured = [
+        _attention(console, probe, model, source)
+        if attention
+        else _measure(console, probe, plan, model, source, files)
+        for probe, plan in zip(probes, plans, strict=True)
+    ]
     _save_and_show(console, PositionProfile.of_lengths(measured), files)
     return 0
 
@@ -146,9 +151,13 @@ def _probes(arguments: argparse.Namespace, source: questions.ProbeData) -> list[
 
 
 def _measure(
-    console: Console, probe: Probe, model: Generator, source: questions.ProbeData, files: ProbeFiles
+    console: Console,
+    probe: Probe,
+    plan: ProbePlan,
+    model: Generator,
+    source: questions.ProbeData,
+    files: ProbeFiles,
 ) -> PositionProfile:
-    plan = probe.plan(model, source.questions, journal=files.journal)
     for line in report.cost_lines(model, plan):
         console.say(line)
     with console.counting("asking", plan.kept + plan.calls) as advance:

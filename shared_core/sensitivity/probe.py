@@ -160,9 +160,11 @@ class Probe:
         Raises
         ------
         ValueError
-            If a question cannot be asked, or ``max_calls`` does not suffice for one.
+            If a question cannot be asked, or ``max_calls`` does not suffice for one. Of a local
+            model also if a prompt is longer than its context.
         """
         rotation = self._prepared(model, questions, journal)
+        rotation.check_prompts()
         requests = [*dict.fromkeys(rotation.requests())]
         kept = rotation.client.kept(requests)
         new = [request[0] for request in requests if request not in kept]

@@ -41,6 +41,22 @@ def test_several_lengths_are_one_profile(capsys: pytest.CaptureFixture[str]) -> 
     assert said(capsys)[0].count("all asked before") == 3
 
 
+def test_a_length_that_cannot_be_asked_is_said_before_a_shorter_one_is(
+    tmp_path: Path, profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Too few distractors for it, or too long a prompt for the model."""
+    data = str(Path(__file__).parents[2] / "instruments" / "questions.jsonl")
+    asked = ["--data", data, "--n", "2", "--k", "3,40"]
+    assert "39" in refused(capsys, "probe", f"{MODULE}:nothing", *asked)
+    assert not (profiles / "nothing.answers.jsonl").exists()
+    pytest.importorskip("transformers")
+    reader = str(Path(data).parent / "biased")
+    keys = ["--n", "2", "--k", "3,100"]
+    for measure in ("logprob", "attention"):
+        refused(capsys, "probe", reader, *keys, "--measure", measure)
+        assert not (profiles / "biased.answers.jsonl").exists()
+
+
 def test_a_plan_of_an_endpoint_needs_no_key(
     profiles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
