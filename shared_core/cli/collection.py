@@ -90,11 +90,11 @@ def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console
 def show(found: Mapping[str, Any], console: Console) -> str:
     """Show each number and option of a collection; return what is amiss, "" if nothing is."""
     for name, line in LINES.items():
-        if name in found:
+        if found.get(name) is not None:
             console.show(f"  {name.replace('_', ' '):<12} {line.format(found[name])}")
-    if "amiss" in found:
-        return f"{found['amiss']}. Scores are wrong: index the documents anew, by another name."
-    return "" if found["passages"] else "it is empty: posrag index fills it."
+    return found.get("amiss") or (
+        "" if found["passages"] else "it is empty: posrag index fills it."
+    )
 
 
 def _check_model(engine: Engine, embed: EmbedTexts, text: str) -> None:

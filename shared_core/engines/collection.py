@@ -354,7 +354,7 @@ class CollectionEngine(InThreads):
         dict
             ``passages``, their number; the options it was made with; and where the database can
             tell ``mean_length`` in words, ``words``, the number of different ones, and ``amiss``,
-            a sentence if its tables contradict each other.
+            what is wrong with its statistics and what to do, if something is.
 
         Raises
         ------

@@ -426,7 +426,8 @@ class PostgresEngine(CollectionEngine):
             return found
         return found | {
             "amiss": f"the statistics are of {n:,} passages with {tokens:,} words, and there are "
-            f"{rows:,} with {length:,}: something else has written to its tables"
+            f"{rows:,} with {length:,}: something else has written to its tables. Scores are "
+            "wrong: index the documents anew, by another name."
         }
 
     def close(self) -> None:

@@ -276,14 +276,32 @@ class SparseVectorEngine(CollectionEngine):
         counts = {key: before.get(key, 0) + more for key, more in changes.items() if more}
         n = totals["n"] + len(come) - len(gone)
         tokens = totals["tokens"] + sum(c.total() for c in come) - sum(c.total() for c in gone)
-        self._put({**counts, TOTALS: totals | {"n": n, "tokens": tokens}})
-        mean, pinned = tokens / max(n, 1), self.bm25.mean_length
-        if n and pinned is None and abs(mean - totals["mean"]) > DRIFT * totals["mean"]:
-            warnings.warn(
-                f"{self!r} weighs words for passages of {totals['mean']:.4g} tokens in the mean, "
-                "which has moved by more than 5%: call reweigh()",
-                stacklevel=4,
+        totals = totals | {"n": n, "tokens": tokens}
+        self._put({**counts, TOTALS: totals})
+        if drift := self._drift(totals):
+            warnings.warn(f"{self!r}: {drift}", stacklevel=4)
+
+    def _drift(self, totals: Mapping[str, Any]) -> str:
+        """Return what is amiss if the mean length has moved far; "" if it has not."""
+        n, pinned, mean = totals["n"], self.bm25.mean_length, totals["mean"]
+        if not n or pinned is not None or abs(totals["tokens"] / n - mean) <= DRIFT * mean:
+            return ""
+        return (
+            f"words are weighed for passages of {mean:.4g} tokens in the mean, which has moved by "
+            "more than 5%: call reweigh() of the engine, in Python."
+        )
+
+    def _statistics(self) -> dict[str, Any]:
+        values = self._values([TOTALS, WRITER, STALE])
+        totals = values.get(TOTALS, NO_TOTALS)
+        found = {"mean_length": totals["tokens"] / max(totals["n"], 1)}
+        amiss = self._drift(totals)
+        if values.get(WRITER) or values.get(STALE):
+            amiss = (
+                "somebody is writing, or failed while writing, or two wrote at a time: if nobody "
+                "writes now, call reweigh() of the engine, in Python."
             )
+        return found | {"amiss": amiss} if amiss else found
 
     @contextmanager
     def _writing(self, *, mends: bool = False) -> Iterator[None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shared_core import HybridIndex, connect
+from shared_core import HybridIndex, Passage, connect
 from shared_core.arrays import Vectors
 from shared_core.cli import collection
 from shared_core.cli import index as command
@@ -201,6 +201,24 @@ def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFi
     capsys.readouterr()
     assert main([*show[:3], index.collection]) == 1
     assert "it is empty: posrag index fills it" in said(capsys)[0]
+
+
+def test_a_collection_of_sparse_vectors_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its mean length, pinned or not; where that has moved, `reweigh` is the way out."""
+    pytest.importorskip("qdrant_client")
+    show = ["engine", f"qdrant://{tmp_path}/kept"]
+    with connect(show[1]) as engine:
+        engine.add([Passage("a", "two words")], [[1.0, 2.0]])
+    assert main(show) == 0
+    assert "mean length 2.0 words a passage" in said(capsys)[0]
+    with connect(show[1]) as engine, pytest.warns(UserWarning, match="reweigh"):
+        engine.add([Passage("b", "here are four words")], [[1.0, 2.0]])
+    assert main(show) == 1
+    out, _ = said(capsys)
+    assert "call reweigh() of the engine" in out
+    assert "anew" not in out
 
 
 def test_a_collection_with_options_of_its_own_is_opened(

@@ -164,6 +164,27 @@ def test_writers_at_a_time_are_found_out(core: CoreClient) -> None:
     assert_exact(second, [*pool.passages])
 
 
+def test_a_collection_tells_whether_to_reweigh(core: CoreClient) -> None:
+    """Its mean length is that of today, whichever words are weighed for."""
+
+    def told(engine: Any) -> tuple[float, str]:
+        found = engine.describe()
+        return found["mean_length"], found.get("amiss", "")
+
+    engine = filled(over(core), FISH[:3])
+    assert told(engine) == (2.0, "")
+    filled(engine, FISH[3:])
+    assert told(engine)[0] == 2.6
+    assert "for passages of 2 tokens in the mean" in told(engine)[1]
+    engine.reweigh()
+    assert told(engine) == (2.6, "")
+    with suppress(EngineError):
+        filled(over(Dying(core, 1)), FISH)
+    assert "failed while writing" in told(engine)[1]
+    engine.reweigh()
+    assert told(engine) == (2.6, "")
+
+
 def test_vectors_of_others_are_never_read_as_ours(core: CoreClient) -> None:
     """Nor is anything written into their collection."""
     sparse = {"sparse": models.SparseVectorParams()}
