@@ -41,6 +41,9 @@ IDLE = 1.0
 BATCH = 500
 """Passages that one statement writes, so that none takes too long."""
 
+MOST_EF = 1000
+"""What pgvector takes."""
+
 OPERATORS = {
     "cosine": ("<=>", "1 - ", "vector_cosine_ops"),
     "inner_product": ("<#>", "-", "vector_ip_ops"),
@@ -66,6 +69,14 @@ CREATE INDEX ON {postings} (row);
 CREATE TABLE {statistics} (n bigint NOT NULL, tokens bigint NOT NULL, options jsonb NOT NULL);
 INSERT INTO {statistics} VALUES (0, 0, {options});
 """
+
+CREATING = "GRANT USAGE, CREATE ON SCHEMA {schema} TO {user};"
+
+USING = """GRANT USAGE ON SCHEMA {schema} TO {user};
+GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {user};
+GRANT USAGE ON {sequence} TO {user};"""
+
+COPY = sql.SQL("COPY {} FROM STDIN")
 
 TERMS = """
 WITH given AS (SELECT unnest(%s::text[]) AS word), new AS (
@@ -178,7 +189,7 @@ class PostgresEngine(CollectionEngine):
     Raises
     ------
     EngineError
-        If the database cannot be reached.
+        If the database cannot be reached, or refuses.
     ValueError
         If an option is out of range, or not that of the collection.
     MissingExtraError
@@ -199,9 +210,16 @@ class PostgresEngine(CollectionEngine):
     ) -> None:
         super().__init__(collection, **options)
         self.dense = check_choice(dense, "dense", Dense)
-        self._names = {
+        if check_count(ef, "ef") > MOST_EF:
+            raise ValueError(f"ef must be at most {MOST_EF:,}, got {ef!r}")
+        self._schema = schema
+        self._tables = {
             each: sql.Identifier(schema, f"{collection}_{each}")
             for each in ("passages", "words", "postings", "statistics")
+        }
+        self._names = {  # as they stand in a statement with values, where %% is a %
+            each: sql.SQL(name.as_string().replace("%", "%%"))
+            for each, name in self._tables.items()
         }
         shown = _parsed(address)
         self.shown = "postgresql://{}:{}/{}".format(
@@ -225,18 +243,24 @@ class PostgresEngine(CollectionEngine):
                 "keepalives_idle": max(1, int(timeout / 3)),
                 "keepalives_interval": max(1, int(timeout / 3)),
                 "keepalives_count": 2,
-                "options": f"-c statement_timeout={milliseconds} -c jit=off "
-                f"-c hnsw.ef_search={check_count(ef, 'ef')} "
-                "-c hnsw.iterative_scan=strict_order",
+                "options": f"{shown.get('options', '')} -c statement_timeout={milliseconds} "
+                f"-c jit=off -c hnsw.ef_search={ef} -c hnsw.iterative_scan=strict_order",
             },
         )
         self._known()
 
     @contextmanager
-    def _connection(self) -> Iterator[Any]:
+    def _connection(self, rights: str = USING) -> Iterator[Any]:
+        """Yield a connection for what takes these rights."""
         try:
             with self._pool.connection() as connection:
                 yield connection
+        except psycopg.errors.QueryCanceled as error:
+            raise EngineError(
+                f"{self.shown} gave a statement up ({error.diag.message_primary}): another writer "
+                f"holds {self.collection!r}, or it took longer than timeout={self._timeout:g} s; "
+                "try again, or give it longer"
+            ) from error
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
             waited = isinstance(error, psycopg_pool.PoolTimeout)
             why = (waited and self._pool.connection_class.refused) or error
@@ -246,8 +270,22 @@ class PostgresEngine(CollectionEngine):
                 f"the database does not take a text or metadata: {error}; take NUL characters and "
                 "NaN out of them"
             ) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            granted = sql.SQL(rights).format(
+                user=sql.Identifier(connection.info.user),
+                schema=sql.Identifier(self._schema),
+                tables=sql.SQL(", ").join(self._tables.values()),
+                sequence=sql.Identifier(self._schema, f"{self.collection}_passages_row_seq"),
+            )
+            raise EngineError(
+                f"{self.shown} refuses ({error.diag.message_primary}): have an administrator of "
+                f"the database run {granted.as_string()}"
+            ) from error
+        except psycopg.Error as error:
+            why = error.diag.message_primary or error
+            raise EngineError(f"{self.shown} refuses: {why}") from error
 
-    def _rows(self, statement: str, values: Any = None, **parts: Any) -> list[Any]:
+    def _rows(self, statement: str, values: Any = (), **parts: Any) -> list[Any]:
         """Return the rows of one statement."""
         with self._connection() as connection:
             rows: list[Any] = connection.execute(self._sql(statement, **parts), values).fetchall()
@@ -261,7 +299,7 @@ class PostgresEngine(CollectionEngine):
         return dict(saved)
 
     def _is_there(self, connection: Any) -> bool:
-        table = self._names["statistics"].as_string()
+        table = self._tables["statistics"].as_string()
         (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()
         return there is not None
 
@@ -317,15 +355,15 @@ class PostgresEngine(CollectionEngine):
         return [self._decoded(*row[:4]) for row in rows], vectors
 
     def _create(self, dim: int) -> None:
-        with self._connection() as connection, connection.transaction():
+        with self._connection(CREATING) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.collection,))
             if not self._is_there(connection):
                 self._create_extension(connection)
                 options = sql.Literal(json.dumps(self._options(dim)))
-                connection.execute(self._sql(TABLES, dim=sql.Literal(dim), options=options))
+                connection.execute(self._sql(TABLES, dim=sql.Literal(dim), options=options), ())
                 if self.dense == "hnsw":
                     operators = sql.SQL(OPERATORS[self.metric][2])
-                    connection.execute(self._sql(HNSW, operators=operators))
+                    connection.execute(self._sql(HNSW, operators=operators), ())
 
     def _create_extension(self, connection: Any) -> None:
         try:
@@ -340,7 +378,7 @@ class PostgresEngine(CollectionEngine):
     def _locked(self) -> Iterator[Any]:
         """Yield a connection for a transaction during which nobody else writes."""
         with self._connection() as connection, connection.transaction():
-            connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"))
+            connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"), ())
             yield connection
 
     def _write(
@@ -361,17 +399,17 @@ class PostgresEngine(CollectionEngine):
         terms = dict(connection.execute(self._sql(TERMS), (words,)).fetchall())
         numbered = connection.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'row')) FROM generate_series(1, %s)",
-            (self._names["passages"].as_string(), len(passages)),
+            (self._tables["passages"].as_string(), len(passages)),
         )
         rows = [row for (row,) in numbered]
         lengths = [counts.total() for counts in counted]
         cursor = connection.cursor()
         for first in range(0, len(passages), BATCH):
             batch = range(first, min(first + BATCH, len(passages)))
-            with cursor.copy(self._sql("COPY {passages} FROM STDIN")) as copy:
+            with cursor.copy(COPY.format(self._tables["passages"])) as copy:
                 for at in batch:
                     copy.write_row(self._record(passages[at], rows[at], lengths[at], vectors[at]))
-            with cursor.copy(self._sql("COPY {postings} FROM STDIN")) as copy:
+            with cursor.copy(COPY.format(self._tables["postings"])) as copy:
                 for at in batch:
                     for word, count in counted[at].items():
                         copy.write_row((terms[word], rows[at], count, lengths[at]))
@@ -437,7 +475,10 @@ class PostgresEngine(CollectionEngine):
 
 def _parsed(address: str) -> dict[str, Any]:
     """Return the parts of an address; ValueError, which shows no secret, if it has none."""
+    server, _, path = address.partition("://")[2].partition("?")[0].partition("/")
     try:
+        if server.count("@") > 1 or "@" in path:
+            raise psycopg.ProgrammingError("there is a @ too many, or behind a /")
         return dict(psycopg.conninfo.conninfo_to_dict(address))
     except psycopg.ProgrammingError as error:
         why = str(error).partition(":")[0]

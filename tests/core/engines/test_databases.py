@@ -377,7 +377,7 @@ def test_texts_and_metadata_come_back_as_they_were(make: Make) -> None:
     """Whatever a quote or a brace may mean to the database."""
     metadata = {"it's": '"; DROP TABLE x; --', "list": [1, {"a": None}], "%s": "\\", "größe": 1.5}
     given = [Passage("o'clock; --", "it's {here} %s \\ \t\n 東京", metadata), Passage("b", "")]
-    engine = filled(make("Weird; Näme"), given)
+    engine = filled(make("Weird; 100% Näme"), given)
     assert engine.get(["o'clock; --", "b"]) == given
     (pool,) = engine.pool([Query("here", vectors_of(["here"])[0])], 5, where={"%s": "\\"})
     assert pool.passages == given[:1]

@@ -137,6 +137,83 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     again.stop()
 
 
+def test_a_graph_keeps_no_more_in_view_than_pgvector_takes(postgres: str) -> None:
+    """Which would fall back to 40, silently."""
+    with pytest.raises(ValueError, match=r"ef must be at most 1,000, got 1001"):
+        PostgresEngine(postgres, ef=1001)
+    PostgresEngine(postgres, ef=1000).close()
+
+
+@pytest.mark.parametrize("password", ["sec@ret", "sec/ret", "s@e@cret", "@/"])
+def test_a_password_that_breaks_the_address_is_not_shown(password: str) -> None:
+    """Nor is a connection tried."""
+    with pytest.raises(ValueError, match=r"%40 stands for a @ .* %2F for a /") as caught:
+        PostgresEngine(f"postgresql://me:{password}@127.0.0.1:1/db", timeout=1)
+    assert not any(part in str(caught.value) for part in ("sec", "ret", "127"))
+
+
+def test_options_of_the_address_hold(postgres: str) -> None:
+    """Before the engine's own."""
+    options = "&options=-c%20search_path%3Delsewhere%20-c%20statement_timeout%3D7"
+    with (
+        PostgresEngine(f"{postgres}{options}", timeout=5) as engine,
+        engine._connection() as connection,
+    ):
+        assert connection.execute("SHOW search_path").fetchone() == ("elsewhere",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("5s",)
+
+
+def test_who_waits_for_another_writer_is_told_so(postgres: str) -> None:
+    """Rather than that the server is away."""
+    with (
+        filled(PostgresEngine(postgres, "held"), FISH) as first,
+        PostgresEngine(postgres, "held", timeout=1) as second,
+        first._locked(),
+        pytest.raises(EngineError, match=r"another writer holds 'held', or .* timeout=1 s"),
+    ):
+        second.delete(["p0"])
+
+
+def as_role(postgres: str, role: str) -> str:
+    """Make a role, and return its address."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            psycopg.sql.SQL("CREATE ROLE {} LOGIN").format(psycopg.sql.Identifier(role))
+        )
+    host = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
+    return f"postgresql://{role}@/postgres?host={host}"
+
+
+def test_the_statements_for_an_administrator_are_enough(postgres: str) -> None:
+    """For one who makes a collection, and for one who writes into that of another."""
+    for role, collection in (("maker", "made"), ("writer", "theirs 100%")):
+        address = as_role(postgres, role)
+        if role == "writer":
+            filled(PostgresEngine(postgres, collection), FISH[:1]).close()
+        with pytest.raises(EngineError, match="permission denied") as caught:
+            filled(PostgresEngine(address, collection), FISH)
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(str(caught.value).partition("database run ")[2])
+        with filled(PostgresEngine(address, collection), FISH) as engine:
+            assert len(engine.pool([RED_FISH], 9)[0].passages) == 5
+            assert engine.delete(["p0"]) == ["p0"]
+
+
+def test_what_the_server_refuses_is_told_by_its_words(postgres: str) -> None:
+    """A schema that is not there, a name that is too long, tables that are gone."""
+    with pytest.raises(EngineError, match='refuses: schema "nowhere" does not exist'):
+        filled(PostgresEngine(postgres, schema="nowhere"), FISH)
+    with pytest.raises(EngineError, match=r'refuses: relation "x+" already exists'):
+        filled(PostgresEngine(postgres, "x" * 70), FISH)
+    with filled(PostgresEngine(postgres, "gone"), FISH) as engine:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("DROP TABLE gone_passages, gone_words")
+        with pytest.raises(
+            EngineError, match=r'refuses: relation "public.gone_\w+" does not exist'
+        ):
+            engine.pool([RED_FISH], 9)
+
+
 def test_who_lacks_a_right_is_told_what_to_ask_for(postgres: str) -> None:
     """The statement for an administrator."""
     with psycopg.connect(postgres, autocommit=True) as connection:
