@@ -279,7 +279,7 @@ class CollectionEngine(InThreads):
         Raises
         ------
         ValueError
-            As `HybridIndex.add`, and if metadata are not JSON.
+            As `HybridIndex.add`, and if metadata are not JSON, with the passage and the key.
         EngineError
             If the database does not answer; the engine's class says what was written then.
         """
@@ -287,6 +287,9 @@ class CollectionEngine(InThreads):
         check_passages(passages)
         if not passages:
             return []
+        for each in passages:
+            for key, value in each.metadata.items():
+                _check_json(value, f"metadata {key!r} of passage {each.id!r}")
         if vectors is None:
             raise ValueError("the database does not embed texts: give the vectors of the passages")
         checker = self._checker or DenseSnapshot(self.metric, "flat")
@@ -395,14 +398,30 @@ def filtered(where: Where, own: str) -> tuple[dict[str, list[Any]], dict[str, Wi
     Raises
     ------
     ValueError
-        If it is malformed, or a function; `own` is what else the database takes.
+        If it is malformed, holds what JSON cannot, or is a function; `own` is what else the
+        database takes.
     """
     if where is not None and not isinstance(where, Mapping):
         raise ValueError(
             f"{where!r} cannot be applied in the database: give a mapping, such as "
             f'{{"lang": "en"}}, or {own}'
         )
-    return conditions(where or {})
+    accepted, ranges = conditions(where or {})
+    for key, values in accepted.items():
+        accepted[key] = [each.item() if isinstance(each, np.generic) else each for each in values]
+        _check_json(accepted[key], f"filter {key!r}")
+    return accepted, ranges
+
+
+def _check_json(value: object, name: str) -> None:
+    """Raise ValueError, which begins with the name, unless JSON can hold a value."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is {value!r:.80}, which is not JSON ({error}): give texts, finite numbers, "
+            "bools, None, or lists and dictionaries of them"
+        ) from None
 
 
 def rows_to_write(engine: Engine, passages: Sequence[Passage]) -> list[int]:

@@ -265,7 +265,7 @@ def _condition(where: Where) -> str:
         return where
     marks, ranges = wanted_marks(where)
     within = (
-        f"metadata[{json.dumps(key)}] {SIGNS[name]} {json.dumps(bound)}"
+        f"metadata[{json.dumps(key, ensure_ascii=False)}] {SIGNS[name]} {json.dumps(bound)}"
         for key, bounds in ranges.items()
         for name, bound in bounds.items()
     )

@@ -124,7 +124,7 @@ def test_what_changed_is_replaced(index: Index) -> None:
         ([{"id": "a", "text": "b", "metadata": [1]}], "metadata must be an object, got [1]"),
         ([], "docs.jsonl holds no documents"),
         ([{"id": "a", "text": "b\0c"}], "take NUL characters and NaN out"),
-        (['{"id": "a", "text": "b", "metadata": {"c": NaN}}'], "take NUL characters and NaN out"),
+        (['{"id": "a", "text": "b", "metadata": {"c": NaN}}'], "'c' of passage 'a' is nan, which"),
     ],
 )
 def test_bad_documents_are_named(
