@@ -61,7 +61,9 @@ class LanceEngine(CollectionEngine):
 
     Every passage of a pool is scored exactly by both legs, from one version of the table. Writes
     are all or nothing. After one, the first search builds the index of words anew, which takes
-    longer the more passages there are; `optimize` does it at once.
+    longer the more passages there are; `optimize` does it at once. LanceDB does not count passages
+    without any word, so that BM25 scores are off a little, and pools not complete, while there are
+    some.
 
     Parameters
     ----------
@@ -116,6 +118,8 @@ class LanceEngine(CollectionEngine):
         self._writing = threading.Lock()
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="lancedb")
         self._built = 0
+        self._wordless = (0, False)
+        """A version of the table, and whether it has passages without any word."""
         patience = {"timeout": f"{timeout:g}s", "client_retry_timeout": f"{timeout:g}"}
         with self._told((RuntimeError, OSError, ValueError)):
             self._db = lancedb.connect(
@@ -211,7 +215,7 @@ class LanceEngine(CollectionEngine):
             (table.tags.create if missing else table.tags.update)(BUILT, self._built)
 
     def _searched(self) -> tuple[Any, bool]:
-        """Return the table for one search, and whether the index of words is that of its rows."""
+        """Return the table for one search, and whether its index of words counts all its rows."""
         table = self._table()
         while table.version != self._built:
             with self._writing:
@@ -229,7 +233,11 @@ class LanceEngine(CollectionEngine):
                 except RuntimeError as error:  # another process was faster: see what it made
                     if "commit conflict" not in str(error):
                         raise
-        return table, table.version == self._built
+        version, wordless = self._wordless
+        if version != table.version:
+            wordless = table.count_rows("words = ''") > 0
+            self._wordless = table.version, wordless
+        return table, table.version == self._built and not wordless
 
     def _pools(
         self, words: Sequence[Counter[str]], vectors: Sequence[Vectors], depth: int, where: Where

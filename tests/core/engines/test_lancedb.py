@@ -90,6 +90,15 @@ def test_a_search_that_does_not_wait_says_so(address: str) -> None:
         assert_same(stale.pool([RED_FISH], 9), [wanted], 9)
 
 
+def test_passages_without_a_word_make_scores_inexact(address: str) -> None:
+    """LanceDB does not count them."""
+    with filled(LanceEngine(address), [*FISH, Passage("blank", "?!")]) as engine:
+        (pool,) = engine.pool([RED_FISH], 9)
+        assert (pool.complete, len(pool.passages)) == (False, 6)
+        engine.delete(["blank"])
+        assert engine.pool([RED_FISH], 9)[0].complete
+
+
 def test_what_lancedb_cannot_do_is_told(tmp_path: Path) -> None:
     """Its own constants, and an address that leads nowhere."""
     with pytest.raises(ValueError, match=r"k1=1\.2, not 2\.0: leave it out"):
