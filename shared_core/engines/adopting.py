@@ -32,7 +32,8 @@ WHERE name = {name} AND document IS NOT NULL AND embedding IS NOT NULL
 
 LLAMAINDEX = """
 SELECT DISTINCT ON (node_id) node_id AS id, text AS content, embedding::vector AS embedding,
-    coalesce(metadata_, '{{}}')::jsonb - '{{_node_content,_node_type}}'::text[] AS metadata
+    coalesce(metadata_, '{{}}')::jsonb
+    - '{{_node_content,_node_type,doc_id,ref_doc_id,document_id}}'::text[] AS metadata
 FROM {table} AS held WHERE embedding IS NOT NULL ORDER BY node_id, held.id DESC
 """
 
@@ -185,7 +186,7 @@ def lancedb_rows(
     content: str = "text",
     metadata: str = "metadata",
 ) -> Rows:
-    """Return what langchain-lancedb or LlamaIndex's ``LanceDBVectorStore`` stored.
+    """Return what LangChain's ``LanceDB`` or LlamaIndex's ``LanceDBVectorStore`` stored.
 
     Parameters
     ----------
@@ -199,14 +200,30 @@ def lancedb_rows(
         for batch in table.search().select([id, vector, content, metadata]).to_batches(BATCH):
             rows = batch.to_pylist()
             if rows:
-                passages = [_passage(str(row[id]), row, content, row[metadata]) for row in rows]
+                held = [_lancedb_metadata(row[metadata]) for row in rows]
+                passages = [
+                    _passage(str(row[id]), row, content, each)
+                    for row, each in zip(rows, held, strict=True)
+                ]
                 yield passages, np.array([row[vector] for row in rows], np.float32)
 
     return Rows(table.count_rows(), batches())
 
 
+def _lancedb_metadata(held: Any) -> Mapping[str, Any]:
+    """Return metadata out of JSON, or out of a struct, which has None where a row lacks a key."""
+    if isinstance(held, str):
+        return dict(json.loads(held))
+    return {key: value for key, value in (held or {}).items() if value is not None}
+
+
 def milvus_rows(
-    client: Any, collection: str, *, id: str = "pk", vector: str = "vector", content: str = "text"
+    client: Any,
+    collection: str,
+    *,
+    id: str | None = None,
+    vector: str | None = None,
+    content: str = "text",
 ) -> Rows:
     """Return what langchain-milvus or LlamaIndex's ``MilvusVectorStore`` stored.
 
@@ -219,8 +236,22 @@ def milvus_rows(
     collection
         Its name.
     id, vector, content
-        Its fields; of LlamaIndex ``id``, ``embedding`` and ``text``.
+        Its fields. None: ``pk`` and ``vector``, as LangChain has them, or ``id`` and
+        ``embedding``, as LlamaIndex has them.
+
+    Raises
+    ------
+    ValueError
+        If the collection has no such fields.
     """
+    fields = [field["name"] for field in client.describe_collection(collection)["fields"]]
+    id = id or ("pk" if "pk" in fields else "id")
+    vector = vector or ("vector" if "vector" in fields else "embedding")
+    if not {id, vector} <= {*fields}:
+        raise ValueError(
+            f"collection {collection!r} has no {id!r} and {vector!r} but {', '.join(fields)}: say "
+            "which by id= and vector="
+        )
 
     def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
         found = client.query_iterator(collection, batch_size=BATCH, output_fields=["*"])

@@ -152,34 +152,57 @@ def test_what_llamaindex_stored_in_qdrant(engine: CollectionEngine, qdrant_clien
     check(engine)
 
 
-@pytest.mark.parametrize("writer", ["langchain", "llamaindex"])
-def test_what_others_stored_in_lancedb(
-    engine: CollectionEngine, tmp_path: Path, writer: str
-) -> None:
+def as_json(passage: Passage) -> str:
+    """Return metadata as langchain-lancedb keeps them."""
+    return json.dumps(passage.metadata)
+
+
+def as_struct(passage: Passage) -> Mapping[str, Any]:
+    """Return metadata as LangChain's community package keeps them: rows share their keys."""
+    return {**passage.metadata, "lang": "en" if passage.id == "extra" else None}
+
+
+@pytest.mark.parametrize("held", [as_json, as_struct, node_of])
+def test_what_others_stored_in_lancedb(engine: CollectionEngine, tmp_path: Path, held: Any) -> None:
     """Their columns."""
     lancedb = pytest.importorskip("lancedb")
     rows = [
-        {"id": each.id, "vector": vector, "text": each.text}
-        | {"metadata": each.metadata if writer == "langchain" else node_of(each)}
-        for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
+        {"id": each.id, "vector": vector, "text": each.text, "metadata": held(each)}
+        for each, vector in zip(
+            [*PASSAGES, Passage("extra", "extra")], [*VECTORS.tolist(), [1.0] * 8], strict=True
+        )
     ]
     adopt(engine, lancedb_rows(lancedb.connect(tmp_path).create_table("theirs", rows)))
+    engine.delete(["extra"])
     check(engine)
 
 
-def test_what_langchain_stored_in_milvus(engine: CollectionEngine, milvus: Any) -> None:
-    """Its fields, of which all but three are metadata."""
+def langchain_row(passage: Passage, vector: list[float]) -> Mapping[str, Any]:
+    return {"pk": passage.id, "vector": vector, "text": passage.text, **passage.metadata}
+
+
+def llamaindex_row(passage: Passage, vector: list[float]) -> Mapping[str, Any]:
+    return {"id": passage.id, "embedding": vector, **node_of(passage)}
+
+
+@pytest.mark.parametrize(
+    ("id", "vector", "row"),
+    [("pk", "vector", langchain_row), ("id", "embedding", llamaindex_row)],
+    ids=["langchain", "llamaindex"],
+)
+def test_what_others_stored_in_milvus(
+    engine: CollectionEngine, milvus: Any, id: str, vector: str, row: Any
+) -> None:
+    """Their fields, of which LangChain has metadata in all but three."""
     pymilvus = pytest.importorskip("pymilvus")
     client = pymilvus.MilvusClient(milvus[0].replace("milvus://", "http://"))
-    fields = {"primary_field_name": "pk", "id_type": "string", "max_length": 64}
-    client.create_collection("theirs", 8, vector_field_name="vector", **fields)
-    rows = [
-        {"pk": each.id, "vector": vector, "text": each.text, **each.metadata}
-        for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
-    ]
-    client.insert("theirs", rows)
-    adopt(engine, milvus_rows(client, "theirs"))
+    name, fields = f"theirs_{id}", {"id_type": "string", "max_length": 64}
+    client.create_collection(name, 8, primary_field_name=id, vector_field_name=vector, **fields)
+    client.insert(name, [*map(row, PASSAGES, VECTORS.tolist())])
+    adopt(engine, milvus_rows(client, name))
     check(engine)
+    with pytest.raises(ValueError, match=rf"no '{id}' and 'dense' but {id}, {vector}: say which"):
+        milvus_rows(client, name, vector="dense")
     client.close()
 
 
@@ -224,7 +247,7 @@ CREATE INDEX books_idx_1 ON public.data_books USING btree ((metadata_ ->> 'ref_d
 def test_what_llamaindex_stored_in_postgres(engine: CollectionEngine, postgres: str) -> None:
     """Without LlamaIndex's own entries; of a node that was added twice, the latest."""
     psycopg = pytest.importorskip("psycopg")
-    own = {"_node_content": "{}", "_node_type": "TextNode"}
+    own = dict.fromkeys(["_node_content", "_node_type", "doc_id", "ref_doc_id", "document_id"], "x")
     rows = [
         (text, json.dumps({**each.metadata, **own}), each.id, json.dumps(vector))
         for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
