@@ -36,6 +36,9 @@ DIRECTIONS: dict[str, Callable[[Any], bool]] = {
         lambda store: bool(store.similarity_metric != "L2")
     ),
     "llama_index.vector_stores.postgres.base.PGVectorStore": lambda store: True,
+    "llama_index.vector_stores.qdrant.base.QdrantVectorStore": (
+        lambda store: qdrant_distance(store) in ("Cosine", "Dot")
+    ),
 }
 """Whether higher scores are better, by qualified class name; from the sources of the stores."""
 
@@ -89,7 +92,8 @@ class FusingRetriever(EngineRetriever):
         lists them by ``get_nodes``, as those of Chroma, Qdrant and PostgreSQL do.
     higher_is_better
         False if the scores of `dense` are distances, as those of FaissVectorStore with L2. None is
-        enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus or PGVectorStore.
+        enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus, Qdrant or
+        PGVectorStore.
     rescore
         Embed, at each query, the nodes of the pool that only BM25 found, and, unless the store is
         LlamaIndex's own, whose scores are cosines, all others. It takes a `VectorStoreIndex`.
@@ -156,7 +160,11 @@ class FusingRetriever(EngineRetriever):
         if not self._sparse.count():
             raise ValueError("no nodes for the BM25 leg: give nodes=")
         self._engine = StoreEngine(
-            store, self._sparse, higher_is_better=higher_is_better, cosines=cosines
+            store,
+            self._sparse,
+            higher_is_better=higher_is_better,
+            cosines=cosines,
+            same_ids=store.gets or None,
         )
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
         # With another manager here, that of the dense leg would keep every event.
@@ -280,6 +288,13 @@ def direction_of(dense: object) -> bool:
         f"whether the scores of {type(store).__name__} are similarities or distances is not known: "
         "give higher_is_better=True or False"
     )
+
+
+def qdrant_distance(store: Any) -> str:
+    """Return by what a collection compares the dense vectors; the scores are what it says."""
+    vectors: Any = store.client.get_collection(store.collection_name).config.params.vectors
+    one = vectors[store.dense_vector_name] if isinstance(vectors, dict) else vectors
+    return str(one.distance.value)
 
 
 def held_nodes(index: VectorStoreIndex) -> Held:

@@ -113,6 +113,9 @@ class StoreEngine(InThreads):
     A filter that is neither a mapping nor a function is one of the store's own: BM25 cannot apply
     it, so that only what the store finds is returned.
 
+    What was added to the store alone BM25 does not find, and scores 0: the first such hit is warned
+    of.
+
     Two writers that change one id at once may leave the version of one in the store and that of the
     other in BM25: write an id from one place at a time, or write it again.
 
@@ -130,7 +133,10 @@ class StoreEngine(InThreads):
         Ask the store, at each query, by one call of its ``get``, for what only BM25 found, and
         leave out what it does not have any more; a text that has changed there is taken. This takes
         a store that has ``get``, and begins once it has found a passage under the id of the BM25
-        side. Once it has found one under another id, it ends: nobody can tell what was deleted.
+        side, or at once with `same_ids`. Once it has found one under another id, it ends: nobody
+        can tell what was deleted.
+    same_ids
+        True if `sparse` was read out of the store, ids and all. None: the hits tell.
 
     Raises
     ------
@@ -149,13 +155,15 @@ class StoreEngine(InThreads):
         higher_is_better: bool = True,
         cosines: bool = False,
         drop_deleted: bool = True,
+        same_ids: bool | None = None,
     ) -> None:
         self.store, self.sparse = store, sparse
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines = cosines
         self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
-        self._same_ids: bool | None = None
+        self._same_ids = same_ids
         """Whether the store has its passages under the ids of the BM25 side; None: not known."""
+        self._warned = False
 
     def pool(self, queries: Sequence[Query], depth: int, *, where: Any = None) -> list[Pool]:
         """Return, for each query, the best `depth` passages of either leg, scored by both.
@@ -207,6 +215,14 @@ class StoreEngine(InThreads):
                 stacklevel=2,
             )
         known = self._known([passage for passage, _ in hits])
+        if len(known) < len(hits) and self.sparse.count() and not self._warned:
+            self._warned = True
+            alien = next(hit.id for at, (hit, _) in enumerate(hits) if at not in known)
+            warnings.warn(
+                f"BM25 does not have {alien!r} as {self.store.name} has it, and scores 0: build "
+                "the retriever anew, or write through it",
+                stacklevel=2,
+            )
         if any(hits[at][0].id != same.id for at, same in known.items()):
             self._same_ids = False
         elif self._same_ids is None and any(hit.id in self.sparse for hit, _ in hits):

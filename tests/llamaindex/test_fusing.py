@@ -21,7 +21,7 @@ from llama_index.core.vector_stores import (
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
-from llamaindex_posrag.fusion import held_nodes
+from llamaindex_posrag.fusion import direction_of, held_nodes
 
 from .checks import ids
 from .doubles import QUERY, Given, WordEmbedding, corpus
@@ -132,6 +132,34 @@ async def test_a_store_with_text_that_lists_its_nodes_needs_none() -> None:
     index.delete_nodes(ids(found)[:2])
     assert not {*ids(found)[:2]} & {*ids(retriever.retrieve(QUERY))}
     assert not {*ids(found)[:2]} & {*ids(await retriever.aretrieve(QUERY))}
+
+
+def test_what_a_store_loses_before_the_first_query_is_not_found() -> None:
+    """As its nodes were read out of it, under their ids."""
+    index = indexed(vector_store=ListingStore())
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True)
+    index.delete_nodes([node.node_id for node in corpus()])
+    assert retriever.retrieve(QUERY) == []
+
+
+def test_the_distance_of_a_qdrant_collection_is_known() -> None:
+    """Its integration is not installed here: one of its name, over a real collection."""
+    models = pytest.importorskip("qdrant_client").models
+    client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
+
+    class QdrantVectorStore:
+        dense_vector_name = "text-dense"
+
+        def __init__(self, name: str) -> None:
+            self.collection_name, self.client = name, client
+
+    QdrantVectorStore.__module__ = "llama_index.vector_stores.qdrant.base"
+    QdrantVectorStore.__qualname__ = "QdrantVectorStore"
+    for distance, known in (("Cosine", True), ("Dot", True), ("Euclid", False)):
+        size = models.VectorParams(size=64, distance=distance)
+        for name, vectors in ((f"{distance} alone", size), (distance, {"text-dense": size})):
+            client.create_collection(name, vectors_config=vectors)
+            assert direction_of(QdrantVectorStore(name)) == known
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -231,6 +232,21 @@ def test_a_text_that_changed_in_the_store_counts_where_bm25_alone_finds_it() -> 
     assert "p5" not in [passage.id for passage, _ in shop.nearest(query, 2)]
     assert pool.passages[-1] == newer
     assert pool.sparse[-1] == 0 < max(pool.sparse)
+
+
+def test_of_a_store_that_bm25_was_read_from_nothing_that_is_gone_is_found() -> None:
+    """Though no hit tells that ids are the same."""
+    (pool,) = engine_of(Shop([]), same_ids=True).pool([QUERY], 4)
+    assert pool.passages == []
+
+
+def test_what_bm25_does_not_know_is_told_once() -> None:
+    engine = engine_of(Shop([*PASSAGES, Passage("new", "relu layer")]))
+    with pytest.warns(UserWarning, match=r"BM25 does not have 'new' .* build the retriever anew"):
+        engine.pool([QUERY], 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.pool([QUERY], 9)
 
 
 def test_no_passages_for_bm25_over_a_filled_store_are_told() -> None:
