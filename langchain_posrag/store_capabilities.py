@@ -5,6 +5,7 @@ Each form of a filter was tried on the store itself.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from shared_core.engines.store import known_of
+from shared_core.index.metadata import SIGNS
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 """Metadata key -> accepted values."""
@@ -23,7 +25,7 @@ Ranges: TypeAlias = Mapping[str, Mapping[str, float]]
 
 Scores: TypeAlias = Literal["cosine", "similarity", "distance"]
 
-# Each takes a store and what is wanted, and returns what the store takes as ``filter=``, or None
+# Each takes a store and what is wanted, and returns what the store takes as a filter, or None
 # if it cannot apply that. What the store lets through too much is filtered later.
 
 
@@ -89,6 +91,19 @@ def qdrant(store: Any, wanted: Wanted, ranges: Ranges) -> Any:
     return models.Filter(must=must)
 
 
+def milvus(store: Any, wanted: Wanted, ranges: Ranges) -> str | None:
+    """Return an expression of texts and integers: a field of integers takes no other numbers."""
+    clauses: list[tuple[str, str, Any]] = [(key, "in", _alike(wanted[key])) for key in wanted]
+    clauses += [(key, SIGNS[name], ranges[key][name]) for key in ranges for name in ranges[key]]
+    for key, _, value in clauses:
+        kinds = {*map(type, value if isinstance(value, list) else [value])}
+        there = key.isidentifier() and (store.enable_dynamic_field or key in store.fields)
+        if not there or kinds not in ({str}, {int}):
+            return None
+    told = (f"{key} {sign} {json.dumps(value, ensure_ascii=False)}" for key, sign, value in clauses)
+    return " and ".join(told)
+
+
 def single_values(_: Any, wanted: Wanted, ranges: Ranges) -> dict[str, Any] | None:
     """Return each key's only value."""
     if ranges or any(len(values) != 1 for values in wanted.values()):
@@ -136,7 +151,9 @@ class StoreCapabilities:
     documents
         Lists the documents of a store; None: it cannot.
     id
-        Makes of the id of a document that by which the store gets it.
+        Makes of a store and the id of a document that by which it gets it.
+    argument
+        Name of the argument of a search that takes a filter.
     """
 
     scores: Callable[[Any], Scores | None] = lambda _: None
@@ -146,7 +163,8 @@ class StoreCapabilities:
     added_metadata: tuple[str, ...] = ()
     replaces: bool = True
     documents: Callable[[Any], Iterable[Document]] | None = None
-    id: Callable[[str], Any] = str
+    id: Callable[[Any, str], Any] = lambda _, given: given
+    argument: str = "filter"
 
 
 def capabilities_of(store: VectorStore) -> StoreCapabilities:
@@ -200,16 +218,26 @@ STORES: dict[str, StoreCapabilities] = {
     ),
     "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(scores=_distance),
     "langchain_qdrant.qdrant.QdrantVectorStore": StoreCapabilities(
-        scores=lambda store: QDRANT.get(store.distance.value, "distance"),
+        scores=lambda store: (
+            QDRANT.get(store.distance.value, "distance")
+            if store.retrieval_mode.value == "dense"
+            else "similarity"
+        ),
         filter=qdrant,
         documents=qdrant_documents,
-        id=lambda given: int(given) if given.isdecimal() else given,
+        id=lambda _, given: int(given) if given.isdecimal() else given,
         added_metadata=("_id", "_collection_name"),
     ),
     "langchain_qdrant.vectorstores.Qdrant": StoreCapabilities(
         added_metadata=("_id", "_collection_name")
     ),
-    "langchain_milvus.vectorstores.milvus.Milvus": StoreCapabilities(added_metadata=("pk",)),
+    "langchain_milvus.vectorstores.milvus.Milvus": StoreCapabilities(
+        filter=milvus,
+        argument="expr",
+        id=lambda store, given: int(given) if store.auto_id and given.isdecimal() else given,
+        added_metadata=("pk",),
+        replaces=False,  # it adds another of the same id
+    ),
 }
 """By qualified class name. Facts are from the source; filters were tried on the store."""
 

@@ -42,7 +42,8 @@ class LangChainStore(Store):
         """Search; ask for more while too few hits pass a filter that the store cannot take."""
         native = where is not None and not callable(where) and not isinstance(where, Mapping)
         passes, store = predicate(None if native else where), self.vector_store
-        arguments = {"k": depth, "filter": where} if native else self._arguments(depth, where)
+        given = {"k": depth, self.capabilities.argument: where}
+        arguments = given if native else self._arguments(depth, where)
         plain, awaited = store.similarity_search_with_score, store.asimilarity_search_with_score
 
         def passing(found: Sequence[tuple[Document, float]]) -> Hits:
@@ -71,7 +72,7 @@ class LangChainStore(Store):
             if where and can.function is None:
                 given = can.filter(store, wanted, ranges)
         if given is not None:
-            arguments["filter"] = given
+            arguments[can.argument] = given
             if can.size is not None:
                 arguments["fetch_k"] = everything
         return arguments
@@ -92,20 +93,26 @@ class LangChainStore(Store):
         return query_similarities(asked, vectors, len(found))
 
     async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
-        """Add documents."""
+        """Add documents, whose ids some stores take as an argument alone."""
         store, documents = self.vector_store, [*map(document_of, passages)]
-        return await call(store.add_documents, store.aadd_documents, documents)
+        given = [passage.id for passage in passages]
+        ids = await call(store.add_documents, store.aadd_documents, documents, ids=given)
+        return [*map(str, ids)]
 
     async def delete(self, call: Call, ids: Sequence[str]) -> None:
         """Delete documents; RuntimeError if the store says that it did not."""
-        store, keys = self.vector_store, [*map(self.capabilities.id, ids)]
+        store, keys = self.vector_store, self._keys(ids)
         if await call(store.delete, store.adelete, keys) is False:
             raise RuntimeError(f"{self.name} did not delete {[*ids]}")
 
     async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
         """Return documents by id."""
-        store, keys = self.vector_store, [*map(self.capabilities.id, ids)]
+        store, keys = self.vector_store, self._keys(ids)
         return [*map(self.passage_of, await call(store.get_by_ids, store.aget_by_ids, keys))]
+
+    def _keys(self, ids: Sequence[str]) -> list[Any]:
+        """Return by what the store gets the documents of ids."""
+        return [self.capabilities.id(self.vector_store, id) for id in ids]
 
     def passage_of(self, document: Document) -> Passage:
         """Return a document of the store as a passage, without the metadata that the store adds."""
@@ -121,11 +128,12 @@ class VectorStoreEngine(StoreEngine):
     """A LangChain vector store, and BM25 over the same documents; see `StoreEngine`.
 
     A filter works over any store. InMemoryVectorStore and FAISS take every filter, Chroma, PGVector
-    and Qdrant every mapping of texts and finite numbers, other stores a mapping of single values.
-    What a store cannot take, or lets through nevertheless, is filtered here, and the store asked
-    for more until enough documents pass or it has no more: a function that few documents pass makes
-    it read much of a large store. A filter that is neither a mapping nor a function, such as
-    Qdrant's ``models.Filter``, goes to the store as it is. What a store raises is raised.
+    and Qdrant every mapping of texts and finite numbers, Milvus those of texts and integers, other
+    stores a mapping of single values. What a store cannot take, or lets through nevertheless, is
+    filtered here, and the store asked for more until enough documents pass or it has no more: a
+    function that few documents pass makes it read much of a large store. A filter that is neither a
+    mapping nor a function, such as Qdrant's ``models.Filter`` or an expression for Milvus, goes to
+    the store as it is. What a store raises is raised.
 
     A document of `sparse` that has no id is found under that of the store.
 
@@ -183,7 +191,8 @@ class VectorStoreEngine(StoreEngine):
         if rescore and vector_store.embeddings is None:
             raise ValueError(f"{store.name} has no embeddings to rescore with: leave rescore out")
         self.vector_store, self.name = vector_store, store.name
-        if sparse is None:
+        listed = sparse is None
+        if listed:
             if store.capabilities.documents is None:
                 raise ValueError(
                     f"{store.name} does not list its documents for BM25: pass sparse=documents"
@@ -196,6 +205,7 @@ class VectorStoreEngine(StoreEngine):
             higher_is_better=scores != "distance" if higher_is_better is None else higher_is_better,
             cosines=rescore and scores == "cosine",
             drop_deleted=drop_deleted,
+            same_ids=listed or None,
         )
         if self._unnamed:
             self._same_ids = False

@@ -10,8 +10,9 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_qdrant import QdrantVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_qdrant import QdrantVectorStore, RetrievalMode, SparseEmbeddings
+from langchain_qdrant.sparse_embeddings import SparseVector
 from qdrant_client import models
 from qdrant_client.models import Distance
 
@@ -142,6 +143,65 @@ def test_the_direction_of_its_scores_is_known(distance: Distance) -> None:
     (best,) = CAUSRetriever.from_vectorstore(store, DOCUMENTS, alpha=1.0).invoke(QUERY, k=1)
     assert best.page_content == nearest.page_content
     store.client.close()
+
+
+@pytest.mark.parametrize("mode", RetrievalMode)
+def test_the_scores_of_a_search_by_words_are_no_cosines(mode: RetrievalMode) -> None:
+    """Nor are those of a fusion: what is rescored is compared with its like."""
+
+    class Letters(SparseEmbeddings):
+        def embed_query(self, text: str) -> SparseVector:
+            found = sorted({*map(ord, text)})
+            return SparseVector(indices=found, values=[1.0] * len(found))
+
+        def embed_documents(self, texts: list[str]) -> list[SparseVector]:
+            return [*map(self.embed_query, texts)]
+
+    store = QdrantVectorStore.from_documents(
+        DOCUMENTS,
+        MODEL,
+        location=":memory:",
+        retrieval_mode=mode,
+        sparse_embedding=Letters(),
+    )
+    engine: Any = CAUSRetriever.from_vectorstore(store, rescore=True).index
+    assert engine.cosines == (mode is RetrievalMode.DENSE)
+    store.client.close()
+
+
+@pytest.mark.parametrize("auto_id", [False, True])
+def test_milvus_is_written_under_ids_that_it_takes(auto_id: bool) -> None:
+    """It is not installed here: one of its name, which reads no document's id, stands in for it."""
+
+    class Milvus(InMemoryVectorStore):
+        get_by_ids, aget_by_ids = VectorStore.get_by_ids, VectorStore.aget_by_ids
+
+        def add_documents(  # type: ignore[override]
+            self, documents: list[Document], ids: list[str] | None = None
+        ) -> list[Any]:
+            made: list[Any] = [len(self.store) + n for n in range(len(documents))]
+            if not auto_id:
+                assert ids
+                made = ids
+            super().add_documents(documents, ids=[*map(str, made)])
+            return made
+
+        def delete(self, ids: Any) -> None:  # type: ignore[override]
+            assert {*map(type, ids)} == {int if auto_id else str}
+            super().delete([*map(str, ids)])
+
+    Milvus.__module__, Milvus.__qualname__ = "langchain_milvus.vectorstores.milvus", "Milvus"
+    store: Any = Milvus(MODEL)
+    store.auto_id = auto_id
+    retriever = CAUSRetriever.from_vectorstore(store, [], higher_is_better=True)
+    given = [str(number) for number in (7, 8)]
+    ids = retriever.add_documents([Document("one", id="7"), Document("two", id="8")])
+    assert ids == (["0", "1"] if auto_id else given)
+    assert {each.id for each in retriever.invoke("one")} == {*ids} == {*store.store}
+    with pytest.raises(ValueError, match="Milvus cannot replace documents"):
+        retriever.add_documents([Document("three", id=ids[0])])
+    assert retriever.delete([ids[0]])["succeeded"] == ids[:1]
+    assert {*store.store} == {ids[1]}
 
 
 def test_other_stores_are_known_by_their_names() -> None:

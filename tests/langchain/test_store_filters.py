@@ -83,6 +83,19 @@ class PGVector(Chroma):
     __module__ = "langchain_postgres.vectorstores"
 
 
+class Milvus(Chroma):
+    """Known by its name, too; its filter has another name."""
+
+    __module__ = "langchain_milvus.vectorstores.milvus"
+    __qualname__ = "Milvus"
+    enable_dynamic_field, fields = False, ("pk", "text", "vector", *DOCUMENTS[0].metadata)
+
+    def similarity_search_with_score(  # type: ignore[override]
+        self, query: str, k: int = 4, expr: str | None = None
+    ) -> Found:
+        return super().similarity_search_with_score(query, k, expr)
+
+
 def one_of(key: str, *values: Any) -> dict[str, Any]:
     return {key: {"$in": [*values]}}
 
@@ -131,7 +144,7 @@ def shown(where: Any) -> str:
 
 
 @pytest.mark.parametrize("where", [*(where for where, *_ in TOLD), *NOT_TOLD], ids=shown)
-@pytest.mark.parametrize("kind", [Chroma, Store])
+@pytest.mark.parametrize("kind", [Chroma, Milvus, Store])
 async def test_a_filter_holds_over_any_store(kind: type[Store], where: Any) -> None:
     """As over LangChain's own, which takes a function."""
     options: dict[str, Any] = {"k": 3, "fetch_k": 5, "alpha": 0.9, "include_scores": False}
@@ -152,6 +165,30 @@ def test_a_store_is_told_in_its_own_language(
         retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False)
         retriever.invoke("relu", filter=where)
         assert store.asked[0] == (50, told)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        (
+            {"lang": ["en", "dé"], "i": {"$gte": 3, "$lt": 9}},
+            'lang in ["en", "dé"] and i >= 3 and i < 9',
+        ),
+        ({"i": 3}, "i in [3]"),
+        ({"i": 3.5}, None),
+        ({"even": True}, None),
+        ({"my-key": 2}, None),
+        ({"nowhere": 2}, None),
+        ("i > 230", "i > 230"),
+    ],
+    ids=str,
+)
+def test_milvus_is_told_in_its_own_language(where: Any, told: str | None) -> None:
+    """By an expression; as `expr`, also one of the user's own."""
+    store = Milvus()
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False)
+    retriever.invoke("relu", filter=where)
+    assert store.asked[0] == (50, told)
 
 
 def test_a_filled_chroma_is_read_for_bm25() -> None:

@@ -93,6 +93,15 @@ def test_a_filled_store_is_read_for_bm25(store: VectorStore, documents: list[Doc
     assert {*ids(filled.invoke("swish", k=20))} == {"new", *ids(documents)} - {"d1"}
 
 
+def test_what_a_store_loses_before_the_first_query_is_not_found(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    """As it was read out of the store, under its ids."""
+    retriever = CAUSRetriever.from_vectorstore(store)
+    store.delete([str(each.id) for each in documents])
+    assert retriever.invoke(QUERY) == []
+
+
 async def test_langchains_indexing_keeps_both_legs_in_step(
     store: VectorStore, documents: list[Document]
 ) -> None:
