@@ -199,7 +199,8 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
         yield f"Expected of other orders than the ranked one, in points of {profile.outcome}:"
         for name, figures in orders.items():
             gain, low, high = (100 * each for each in figures)
-            yield f"  {name:26} {gain:+6.1f}  [{low:+.1f}, {high:+.1f}]"
+            span = f"  [{low:+.1f}, {high:+.1f}]" if profile.n != 1 else ""
+            yield f"  {name:26} {gain:+6.1f}{span}"
     gate = decide_order(profile)
     yield f"Gate: {gate.explain()['gate']}. {gate.reason}."
     by_index = decide_order(profile, rule="psi").explain()["gate"]

@@ -188,7 +188,8 @@ class OrderGain:
     gain
         Expected gain, of the profile's measure.
     interval
-        Its interval, at the profile's confidence; None if nothing says how sure it is.
+        Its interval, at the profile's confidence; None if nothing says how sure it is, or there is
+        a single question.
     """
 
     placement: Placement
@@ -199,8 +200,10 @@ class OrderGain:
 
     @property
     def surely(self) -> float:
-        """What it gains at least."""
-        return self.gain if self.interval is None else self.interval[0]
+        """What it gains at least; of a single question nothing is sure."""
+        if self.interval is not None:
+            return self.interval[0]
+        return self.gain if self.profile.n is None else -math.inf
 
     @property
     def name(self) -> str:
@@ -282,7 +285,7 @@ def _best(
         for candidate in candidates
         for maker in (nearest if candidate.needs_profile else nearest[:1])
     )
-    return max(least, key=lambda each: each.surely)
+    return max(least, key=lambda each: (each.surely, each.gain))
 
 
 def _judged(

@@ -146,6 +146,9 @@ def test_few_questions_are_not_certain() -> None:
     known = measured([0.5, 0.55, 0.6], 100, 0, same=1.0)
     assert decide_order(known).opened
     assert not decide_order(replace(known, outcomes=None)).opened
+    alone = decide_order(replace(SLOPE, n=1))
+    assert (alone.opened, alone.interval) == (False, None)
+    assert alone.reason.endswith(" points of accuracy by the profile of m (1 question)")
 
 
 def test_a_span_counts_with_all_its_passages() -> None:
