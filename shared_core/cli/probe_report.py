@@ -34,6 +34,12 @@ LEAST_BAR = 5
 """Columns below which a bar is left out: steps of more than 0.2 hide most differences."""
 
 
+INCONCLUSIVE = (
+    "Inconclusive: no answer was right with the passage in the first, the middle or the last slot, "
+    "so the index is undefined"
+)
+
+
 def cost_lines(model: Generator, plan: ProbePlan) -> Iterator[str]:
     """Say what the probe is going to cost."""
     about = "about " if plan.estimated else ""
@@ -58,12 +64,21 @@ def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
     yield ""
     if profile.accuracy is not None:
         yield from verdict_lines(profile)
-    if profile.stopped:
-        more = "a higher --max-calls" if profile.stopped.startswith("max_calls") else "--looks 1"
-        yield (
-            f"Stopped early: {profile.stopped}. That leaves the curve rough; "
-            f"{more} asks everything."
-        )
+    for each in profile.by_length:
+        at = _at(each, profile)
+        if each.k != profile.k and each.accuracy is not None and math.isnan(each.psi):
+            yield f"{at}{INCONCLUSIVE}."
+        if each.stopped:
+            more = "a higher --max-calls" if each.stopped.startswith("max_calls") else "--looks 1"
+            yield (
+                f"{at}Stopped early: {each.stopped}. That leaves the curve rough; "
+                f"{more} asks everything."
+            )
+
+
+def _at(length: PositionProfile, profile: PositionProfile) -> str:
+    """Begin a line about one of several lengths."""
+    return f"k = {length.k}: " if profile.lengths else ""
 
 
 def missing_lines(profile: PositionProfile) -> Iterator[str]:
@@ -71,16 +86,18 @@ def missing_lines(profile: PositionProfile) -> Iterator[str]:
 
     `profile` is as measured, before another curve is joined to it.
     """
-    kept, failed = profile.n or profile.distraction_n or 0, sum(profile.failures.values())
-    if not failed and not profile.empty:
-        return
-    yield ""
-    if failed:
-        yield f"{left_out(failed, kept + failed, 'the curve')}:"
-        for reason, count in sorted(profile.failures.items(), key=lambda each: -each[1]):
-            yield one_line(f"- {count:,}: {reason}")
-    yield from empty_lines(profile.empty, kept * len(profile.slots))
-    yield ""
+    for each in profile.by_length:
+        kept, failed = each.n or each.distraction_n or 0, sum(each.failures.values())
+        if not failed and not each.empty:
+            continue
+        yield ""
+        if failed:
+            yield f"{_at(each, profile)}{left_out(failed, kept + failed, 'the curve')}:"
+            for reason, count in sorted(each.failures.items(), key=lambda item: -item[1]):
+                yield one_line(f"- {count:,}: {reason}")
+        for line in empty_lines(each.empty, kept * len(each.slots)):
+            yield f"{_at(each, profile)}{line}"
+        yield ""
 
 
 def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
@@ -182,10 +199,9 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
     """Say what the curve means for the gate."""
     if math.isnan(profile.psi):
         yield (
-            "Inconclusive: no answer was right with the passage in the first, the middle or the "
-            "last slot, so the index is undefined. Can the model do this task at all? Look at its "
-            "answers, or try a higher --max-new-tokens, another --grader, --template or --data, or "
-            "with a local model --measure logprob, which needs no right answers."
+            f"{INCONCLUSIVE}. Can the model do this task at all? Look at its answers, or try a "
+            "higher --max-new-tokens, another --grader, --template or --data, or with a local "
+            "model --measure logprob, which needs no right answers."
         )
         return
     if profile.accuracy is not None and min(profile.accuracy) == 1:

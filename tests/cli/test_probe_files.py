@@ -161,3 +161,14 @@ def test_questions_that_are_left_out_are_told_with_the_reason() -> None:
     assert "- 2: RuntimeError: filtered" in told
     assert "3 of 54 answers are empty and count as wrong." in told
     assert [*report.missing_lines(ACCURACY)] == []
+
+
+def test_of_several_lengths_each_tells_what_is_missing() -> None:
+    """With its k, and not that of the most passages alone."""
+    wrong = PositionProfile(model="m", accuracy=(0.0,) * 4, n=18, failures={"filtered": 2}, empty=3)
+    longest = replace(ACCURACY, accuracy=(0.9, 0.5, 0.4, 0.5, 0.8), k=5, slots=())
+    several = PositionProfile.of_lengths([longest, replace(wrong, stopped="after 20 questions")])
+    told = [*report.parts(several, width=80), *report.missing_lines(several)]
+    lines = " ".join(line for line in told if isinstance(line, str))
+    for line in ("Inconclusive: no", "Stopped early: after", "2 of 20 questions", "3 of 72 ans"):
+        assert f"k = {wrong.k}: {line}" in lines
