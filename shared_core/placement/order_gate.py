@@ -333,9 +333,13 @@ def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float]
 def _known_from(profile: PositionProfile) -> str:
     n = profile.n or (profile.outcomes and len(profile.outcomes))
     asked = counted(n, "question") if n else "taken as exact: it says nothing of its questions"
-    published = profile.date and profile.source != "posrag probe"
-    when = f", measured {str(profile.date)[:10]}" if published else ""
-    return f"the profile of {profile.model} ({asked}{when})"
+    when = [f"measured {_published(profile)}"] if _published(profile) else []
+    return f"the profile of {profile.model} ({', '.join([asked, *when])})"
+
+
+def _published(profile: PositionProfile) -> str:
+    """Return the day of what others have measured, as far as it is known."""
+    return "" if profile.source == "posrag probe" else (profile.date or "")[:10]
 
 
 def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:
@@ -376,7 +380,8 @@ def _by_index(
     if math.isnan(profile.psi):
         return False, None, f"{whose} is inconclusive: no slot was read"
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
-    what = f"psi {bound_text(profile.psi)} of {profile.model}{measure}"
+    when = f" (measured {_published(profile)})" if _published(profile) else ""
+    what = f"psi {bound_text(profile.psi)} of {profile.model}{measure}{when}"
     if rule == "psi_interval":
         if profile.interval is None:
             return False, profile.psi, f"{whose} holds no interval, and one is asked for"

@@ -49,6 +49,7 @@ def test_each_is_cited_and_has_an_interval_around_its_index(name: str) -> None:
         assert profile.source is not None
         assert "et al. 20" in profile.source or "lost-in-the-middle" in profile.source
         assert profile.task
+        assert profile.date is not None
         assert profile.n is not None
         assert profile.interval is not None
         assert profile.interval[0] < profile.psi < profile.interval[1]
@@ -79,6 +80,7 @@ def test_one_of_several_lengths_takes_the_nearest_and_says_how_old_it_is() -> No
     gate = decide_order("deepseek-chat", k=20)
     assert "deepseek-chat (300 questions, measured 2026-06-13)" in gate.reason
     assert "interpolated to 20" not in gate.reason
+    assert "(measured 2026-06-13) exceeds" in decide_order("deepseek-chat", rule="psi").reason
     assert "with 30 passages" in decide_order("gemini-2.5-flash", k=12, tokens=4700).reason
 
 
@@ -114,7 +116,7 @@ def test_a_retriever_takes_one_by_name_and_says_that_it_is_interpolated() -> Non
     assert gate.slots[0] == 0, "this model reads the beginning best"
     assert not gate.opened, "and that is where the best is without a placement"
     assert gate.reason.endswith("(measured with 20 passages, interpolated to 10)")
-    assert caus.decide(20).reason.endswith("(2,655 questions)")
+    assert caus.decide(20).reason.endswith("(2,655 questions, measured 2023)")
 
 
 def test_a_profile_of_the_users_own_comes_first() -> None:
