@@ -65,7 +65,7 @@ def add_options(parser: options.Options) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed("rich", "matplotlib", *LOCAL_MODEL)
+    check_installed("rich", "matplotlib", *LOCAL_MODEL, *models.packages(arguments.model))
     console = Console()
     source = questions.open_questions(arguments, console)
     check_context(source.k)

@@ -33,10 +33,12 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
     GenerationError
         If there is no such model, or it cannot be loaded.
     MissingExtraError
-        If torch or transformers is not installed.
+        If torch or transformers is not installed, or what it reads GGUF files with.
     """
     torch: Any = require("torch", extra="models")
     package: Any = require("transformers", extra="models")
+    if is_gguf(name):
+        require("accelerate", extra="gguf")
     tokenizer = load_tokenizer(name)
     with _explained(name):
         place, file = _place_of(name)

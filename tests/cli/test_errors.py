@@ -92,6 +92,11 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
             "'posrag[eval,models]'",
         ),
         (
+            ["attention", "m.gguf"],
+            ["accelerate"],
+            "accelerate is not installed; run: pip install 'posrag[gguf]'",
+        ),
+        (
             ["engine", "qdrant://localhost"],
             ["rich", "qdrant_client"],
             "rich and qdrant_client are not installed; run: pip install 'posrag[eval,qdrant]'",

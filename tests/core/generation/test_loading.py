@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,12 @@ def test_a_gguf_file_is_read_as_any_model() -> None:
     assert LocalModel(folder / file).encoder.chat == model.encoder.chat
 
 
-def test_the_package_that_reads_gguf_files_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gguf", None)
+@pytest.mark.parametrize("package", ["gguf", "accelerate"])
+def test_the_packages_that_read_gguf_files_are_named(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("gguf", "accelerate"):
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'posrag\[gguf\]'"):
         HuggingFaceModel.from_pretrained("folder", gguf_file="model.gguf")
