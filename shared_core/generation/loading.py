@@ -68,12 +68,23 @@ def load_tokenizer(name: str | Path) -> Any:
     with _explained(name):
         if is_missing_folder(place):
             raise FileNotFoundError("no such folder")
+        if file and Path(place).is_dir() and not Path(name).is_file():
+            raise FileNotFoundError("no such file")
+        if not file and (found := _gguf_of(Path(place))):
+            raise FileNotFoundError(f"it is that of a GGUF file: give {found.as_posix()}")
         return package.AutoTokenizer.from_pretrained(place, **file)
 
 
 def is_gguf(name: str | Path) -> bool:
     """Whether a name is that of a GGUF file, in a folder or on the hub."""
-    return Path(name).suffix == ".gguf"
+    return Path(name).suffix.lower() == ".gguf"
+
+
+def _gguf_of(folder: Path) -> Path | None:
+    """Return a GGUF file of a folder that holds no other form of a model."""
+    if not folder.is_dir() or (folder / "config.json").exists():
+        return None
+    return min(filter(is_gguf, folder.iterdir()), default=None)
 
 
 def _place_of(name: str | Path) -> tuple[str, dict[str, str]]:

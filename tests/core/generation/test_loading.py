@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
 
 from shared_core.errors import GenerationError, MissingExtraError
 from shared_core.generation import HuggingFaceModel
-from shared_core.generation.loading import context_length
+from shared_core.generation.loading import context_length, is_gguf
 from shared_core.generation.local_model import LocalModel
 from tests.core.attention.models import made
 from tests.core.generation.test_hugging_face import PROMPTS, trained_tokenizer
@@ -168,6 +169,20 @@ def test_a_gguf_file_is_read_as_any_model() -> None:
     assert model.name == "SmolLM2-135M-Instruct.Q4_1"
     assert "Paris" in model.generate(["What is the capital of France?"])[0]
     assert LocalModel(folder / file).encoder.chat == model.encoder.chat
+
+
+def test_the_way_to_a_gguf_file_is_named(tmp_path: Path) -> None:
+    """Of a folder that holds nothing else; in capitals it is one, too."""
+    pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    (tmp_path / "M.GGUF").touch()
+    for name, says in (
+        (tmp_path, f"it is that of a GGUF file: give {tmp_path.as_posix()}/M.GGUF"),
+        (tmp_path / "other.gguf", "other.gguf' (no such file)"),
+    ):
+        with pytest.raises(GenerationError, match=re.escape(says)):
+            HuggingFaceModel.from_pretrained(name)
+    assert is_gguf(tmp_path / "M.GGUF")
 
 
 @pytest.mark.parametrize("package", ["gguf", "accelerate"])
