@@ -218,7 +218,8 @@ class _Setting:
             return Flips(changed=testing.estimate(alone), again=None) if alone else None
         interval = None
         if len(both) > 1:
-            interval = contrast_interval(both, [1, -1], confidence=testing.confidence)
+            bounds = contrast_interval(both, [1, -1], confidence=testing.confidence)
+            interval = (max(bounds[0], -1.0), min(bounds[1], 1.0))
         with_it, without = (testing.estimate(column) for column in zip(*both, strict=True))
         return Flips(
             changed=with_it,

@@ -58,6 +58,8 @@ def test_what_reads_the_first_passage_changes_as_the_rankings_say() -> None:
     assert setting.flips.changed.mean == pytest.approx(sum(shares) / len(shares))
     assert 0.7 < setting.flips.changed.mean < 0.85
     assert "order matters to this model" in to_html(result)
+    few = comparison.run(first, codes(2)).settings[0].flips
+    assert -1 <= few.interval[0] < few.interval[1] == 1
     alike = replace(comparison, same=lambda a, b: a[:1] == b[:1]).run(first, codes(10))
     assert alike.settings[0].flips.changed.mean == 0
 
