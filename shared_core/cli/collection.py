@@ -55,7 +55,9 @@ def opened(url: str, collection: str) -> Iterator[CollectionEngine]:
         yield engine
 
 
-def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console: Console) -> int:
+def fill(
+    engine: CollectionEngine, passages: Sequence[Passage], embed: EmbedTexts, console: Console
+) -> int:
     """Add the passages that are not there with the same text and metadata; return their number.
 
     Raises
@@ -68,7 +70,8 @@ def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console
         If interrupted, with a message that says what is there.
     """
     done = added = 0
-    if engine.count():
+    there = engine.count()
+    if there:
         _check_model(engine, embed, passages[0].text)
     try:
         with console.counting("indexing", len(passages)) as advance:
@@ -79,6 +82,8 @@ def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console
                     engine.add(new, embed([passage.text for passage in new]))
                 done, added = done + len(batch), added + len(new)
                 advance(len(batch))
+        if not there:  # words are weighed for the mean length of the first batch
+            engine.reweigh()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{done:,} of {counted(len(passages), 'document')} {is_or_are(done)} in the "

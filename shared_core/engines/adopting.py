@@ -70,6 +70,7 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
         If the database of the engine does not answer.
     """
     seen: set[str] = set()
+    there = engine.count()
     for passages, vectors in rows.batches:
         changed = rows_to_write(engine, passages)
         if changed:
@@ -80,6 +81,8 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
     if not seen:
         raise ValueError("there is nothing to adopt: is the name of the collection right?")
     engine.delete([id for id in engine.ids() if id not in seen])
+    if not there:  # words are weighed for the mean length of the first batch
+        engine.reweigh()
 
 
 def langchain_postgres_rows(connection: Any, collection: str, *, schema: str = "public") -> Rows:

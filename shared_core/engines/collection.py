@@ -371,6 +371,12 @@ class CollectionEngine(InThreads):
         """Return what else `describe` tells."""
         return {}
 
+    def reweigh(self) -> None:
+        """Weigh all words anew, where the database keeps weights; otherwise there is nothing to do.
+
+        `posrag index` and `adopt` call it once they have filled an empty collection.
+        """
+
     def count(self) -> int:
         """Return the number of passages."""
         return self._size() if self._known() else 0

@@ -171,11 +171,11 @@ def test_why_a_database_cannot_be_reached_is_told_once(
     postgres: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its own words, which a pool keeps to itself."""
-    monkeypatch.setattr(collection, "connect", lambda *given: connect(*given, timeout=2))
+    monkeypatch.setattr(collection, "connect", lambda *given: connect(*given, timeout=4))
     assert main(["engine", postgres.replace("/postgres?", "/nowhere?")]) == 2
     _, error = said(capsys)
     assert error.count('database "nowhere" does not exist') == 1
-    assert error.count("does not answer within 2 s") == 1
+    assert error.count("does not answer within 4 s") == 1
 
 
 def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,6 +219,20 @@ def test_a_collection_of_sparse_vectors_is_shown(
     out, _ = said(capsys)
     assert "call reweigh() of the engine" in out
     assert "anew" not in out
+
+
+def test_words_are_weighed_for_the_mean_length_of_all(
+    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not for that of the first batch."""
+    pytest.importorskip("qdrant_client")
+    index.url = f"qdrant://{tmp_path / 'qdrant'}"
+    long = " ".join(["long"] * 90)
+    data = [{"id": str(at), "text": "short" if at < 200 else long} for at in range(300)]
+    assert index(data) == 0
+    capsys.readouterr()
+    assert main(["engine", index.url, "--collection", index.collection]) == 0
+    assert "30.7 words a passage" in said(capsys)[0]
 
 
 def test_a_collection_with_options_of_its_own_is_opened(
