@@ -278,6 +278,11 @@ class Retrieval:
             per text.
         """
         steps = [step for step in pipeline.steps if step != SPANNED]
+        if PER_SOURCE in steps and not any(KEYS.source in p.metadata for p in self.data.passages):
+            raise ValueError(
+                f"{PER_SOURCE} needs the document of the passages, and none names one; passage "
+                f"{self.data.passages[0].id!r} has {dict(self.data.passages[0].metadata)}"
+            )
         found = self._found(pipeline, max(k, self.fetch_k) if steps else k)
         for step in steps:
             found = self._timed(step, partial(self._taken, step), found)

@@ -579,6 +579,7 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
         ({"strategies": ("two_round",)}, "reads the attention of a local model"),
         ({"pipelines": ("dense",)}, "need embed="),
         ({"pipelines": ("given+rerank",)}, "needs a reranker; give one"),
+        ({"pipelines": ("given+per_source",)}, r"none names one; passage '0-0' has {}"),
         (
             {"ks": (4, 10)},
             r"k=10, but no question has more than 4 passages \(given\); give --k 4, or ks=\(4,\)",
