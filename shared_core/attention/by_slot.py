@@ -26,7 +26,12 @@ from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import TENTHS, PositionalCurve, over_middle, relative_scores
 from shared_core.sensitivity.position_sensitivity import index_interval
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
+from shared_core.sensitivity.questions import (
+    ProbeQuestion,
+    check_context,
+    check_questions,
+    mean_tokens,
+)
 from shared_core.sensitivity.records import Interval, provenance
 
 Order = Literal["unordered", "ordered"]
@@ -212,6 +217,8 @@ def attention_profile(
         outcomes=tuple(tuple(row) for row in values.tolist()),
         confidence=confidence,
         measure="attention",
+        tokens=mean_tokens(questions, k),
+        window=model.window,
         **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.fingerprint),
     )
 

@@ -27,7 +27,7 @@ from shared_core.evaluation.intervals import contrast_interval, independent_cont
 from shared_core.placement import resolve_placement
 from shared_core.placement.placements import Inverse, Placement, UShape
 from shared_core.sensitivity.position_sensitivity import THRESHOLD, interpolated
-from shared_core.sensitivity.profile import PositionProfile
+from shared_core.sensitivity.profile import NEAR, PositionProfile
 from shared_core.types import OrderDecision, OrderRule
 from shared_core.wording import counted
 
@@ -344,15 +344,18 @@ def _published(profile: PositionProfile) -> str:
 
 def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:
     """Say in brackets what was measured, where that is not what is asked for."""
-    notes = []
-    if k != profile.k:
-        notes.append(f"measured with {profile.k} passages, interpolated to {k}")
+    measured, asked, notes = f"{profile.k} passages", f"{k}", []
     if tokens is not None and profile.tokens is not None:
         far = tokens > FARTHEST * profile.tokens
         if far or (profile.window is not None and tokens > profile.window / 2 > profile.tokens):
             notes.append(
                 f"extrapolated from {profile.tokens:,.0f} tokens of passages to {tokens:,.0f}"
             )
+        elif abs(tokens - profile.tokens) > NEAR * profile.tokens:
+            measured += f" and {profile.tokens:,.0f} tokens"
+            asked += f" and {tokens:,.0f}"
+    if measured != f"{k} passages":
+        notes.insert(0, f"measured with {measured}, interpolated to {asked}")
     return f" ({'; '.join(notes)})" if notes else ""
 
 

@@ -31,7 +31,7 @@ from shared_core.sensitivity.position_sensitivity import (
     index_statistic,
 )
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.questions import ProbeQuestion, check_questions
+from shared_core.sensitivity.questions import ProbeQuestion, check_questions, mean_tokens
 from shared_core.sensitivity.records import provenance
 from shared_core.tokens import estimate_tokens
 
@@ -306,7 +306,7 @@ class Probe:
             stopped=stopped,
             failures=dict(Counter(rotation.reasons.values())),
             empty=rotation.empty,
-            tokens=_mean_tokens(rotation.questions, k),
+            tokens=mean_tokens(rotation.questions, k),
             window=rotation.model.window if isinstance(rotation.model, HuggingFaceModel) else None,
             **provenance(
                 k=k,
@@ -316,12 +316,6 @@ class Probe:
                 identity=rotation.client.fingerprint,
             ),
         )
-
-
-def _mean_tokens(questions: Sequence[ProbeQuestion], k: int) -> float:
-    """Return how many tokens the passages of a prompt have in the mean."""
-    texts = [question.passages(0, k) for question in questions]
-    return sum(estimate_tokens(text) for each in texts for text in each) / len(texts)
 
 
 def stop_reason(

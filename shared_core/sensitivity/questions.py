@@ -14,6 +14,7 @@ from shared_core.checking import check_count
 from shared_core.corpora import torch_api_passages
 from shared_core.corpora.docstrings import whole_words
 from shared_core.files import check_fields, read_lines, shorten_json
+from shared_core.tokens import estimate_tokens
 from shared_core.types import Passage
 from shared_core.wording import counted
 
@@ -249,6 +250,12 @@ def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
             raise ValueError(
                 f"the gold passage of question {question.question!r} is also among its distractors"
             )
+
+
+def mean_tokens(questions: Sequence[ProbeQuestion], k: int) -> float:
+    """Return how many tokens the passages of a prompt have in the mean."""
+    texts = [question.passages(0, k) for question in questions]
+    return sum(estimate_tokens(text) for each in texts for text in each) / len(texts)
 
 
 def _too_few_distractors(question: ProbeQuestion, k: int, *, fewest: int) -> ValueError:

@@ -77,7 +77,9 @@ def test_longer_passages_are_another_length() -> None:
     """Three passages of 330 tokens are as long as the ten that were measured."""
     assert BOTH.nearest(3, 1000) == (BOTH.by_length[1],)
     assert decide_order(BOTH, k=3, tokens=1000).opened
-    assert "extrapolated" not in decide_order(BOTH, k=10, tokens=1500).reason
+    assert decide_order(BOTH, k=10, tokens=1500).reason.endswith(
+        "(measured with 10 passages and 1,000 tokens, interpolated to 10 and 1,500)"
+    )
     assert "(extrapolated from 1,000 tokens of passages to 2,100)" in (
         decide_order(BOTH, k=10, tokens=2100).reason
     )
