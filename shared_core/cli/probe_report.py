@@ -108,7 +108,8 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
     yield ""
     yield f"profile  {files.profile}"
     yield f"curve    {files.figure}"
-    yield f"answers  {files.journal.path}"
+    if files.journal.path.exists():  # of attention there are none
+        yield f"answers  {files.journal.path}"
 
 
 def table(profile: PositionProfile, *, width: int) -> Table:

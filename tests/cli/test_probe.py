@@ -153,11 +153,14 @@ def test_attention_is_measured_of_a_model_under_another_name(
     options = ["--measure", "attention", "--data", questions, "--n", "4", "--k", "3"]
     options += ["--max-new-tokens", "4"]
     assert main(["probe", reader, *options, "--name", "mine"]) == 0
+    assert "answers" not in said(capsys)[0], "none are kept"
     assert main(["probe", reader, *options]) == 0
     mine, own = PositionProfile.load("mine"), PositionProfile.load("biased")
     assert (mine.model, own.model) == ("mine", "biased")
     assert mine.accuracy == own.accuracy
     assert mine.identity == own.identity
+    assert mine.tokens is not None
+    assert mine.window == 512
     assert own.identity is not None
     assert own.identity.startswith("biased ")
 
