@@ -132,12 +132,14 @@ class PositionProfile(Measurement):
         Raises
         ------
         ValueError
-            If there are none, or two have as many passages, or they are of different models.
+            If there are none, or two have as many passages, or they are of different models or
+            measures.
         """
-        ks = [each.k for each in profiles]
-        if not ks or len({*ks}) < len(ks) or len({each.model for each in profiles}) > 1:
+        ks, kinds = [each.k for each in profiles], {(each.model, each.measure) for each in profiles}
+        if len({*ks}) < len(ks) or len(kinds) != 1:
             raise ValueError(
-                f"give profiles of one model with different numbers of passages, got k={ks}"
+                "give profiles of one model and measure with different numbers of passages, got "
+                f"k={ks} of {sorted(kinds)}"
             )
         *others, longest = sorted(profiles, key=lambda each: each.k)
         return replace(longest, lengths=tuple(others))

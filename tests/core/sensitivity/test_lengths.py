@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,8 @@ def test_several_lengths_are_one_profile(tmp_path: Path) -> None:
     assert PositionProfile.of_lengths([DEEP]) == DEEP
     with pytest.raises(ValueError, match=r"different numbers of passages, got k=\[10, 10\]"):
         PositionProfile.of_lengths([DEEP, DEEP])
+    with pytest.raises(ValueError, match=r"one model and measure .*'logprob'"):
+        PositionProfile.of_lengths([DEEP, replace(FLAT, measure="logprob")])
 
 
 def test_the_gate_takes_the_nearest_length() -> None:
