@@ -175,7 +175,7 @@ def copy_of(
         metadata[DETAIL] = merge_explanation(metadata.get(DETAIL), detail)
     if not told and ("slot" in earlier or "retrieval" in earlier):  # else the key is the user's
         del metadata[DETAIL]
-        if earlier.get("score", ...) == metadata.get("score"):
+        if "dense" in earlier or earlier.get("score", ...) == metadata.get("score"):
             metadata.pop("score", None)
     text = document.page_content if text is None else text
     return document.model_copy(update={"page_content": text, "metadata": metadata})

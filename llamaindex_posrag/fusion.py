@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeAlias, Unpack
@@ -282,8 +283,9 @@ def direction_of(dense: object) -> bool:
         If it is not known.
     """
     store = dense.vector_store if isinstance(dense, VectorStoreIndex) else dense
-    if (known := known_of(DIRECTIONS, store)) is not None:
-        return known(store)
+    with suppress(Exception):  # as where there is no collection yet
+        if (known := known_of(DIRECTIONS, store)) is not None:
+            return known(store)
     raise ValueError(
         f"whether the scores of {type(store).__name__} are similarities or distances is not known: "
         "give higher_is_better=True or False"

@@ -223,9 +223,9 @@ class NodeChunks:
         node = node_of(passage)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         links, parent = self.links(passage), _id(node, NodeRelationship.PARENT)
-        if not (links.any or parent or node.ref_doc_id):
-            return replace(self.chunk_keys.chunk(passage), text=text)
         start = node.start_char_idx if isinstance(node, TextNode) else None
+        if start is None and not (links.any or parent or node.ref_doc_id):
+            return replace(self.chunk_keys.chunk(passage), text=text)
         placed = None
         if not links.any:
             placed = self.chunk_keys.numbered(passage, otherwise=start is not None)

@@ -238,7 +238,7 @@ class CAUS:
         places = [reader.chunk(passage).place for passage in passages]
         if len(places) > 1 and all(math.isinf(place) for _, place in places):
             warnings.warn(
-                "no passage says where it stands in which document, so they keep their order: "
+                "no passage says where it stands in which document: "
                 "number the chunks of each document in their metadata, see ChunkKeys "
                 "(LangChain's splitters do, with add_start_index=True)",
                 stacklevel=2,

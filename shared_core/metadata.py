@@ -72,6 +72,7 @@ def warn_of_placed(details: Sequence[object]) -> None:
     if slots == there != ranks and {*ranks} == {*there}:
         warnings.warn(
             f"the passages stand as {given[0].get('placement')!r} placed them, and this order is "
-            'now taken for their ranking: place once, with psi="never" in the step before',
+            'now taken for their ranking: place once, with psi="never" in the step before, or, '
+            'where that makes spans, expand=NeighbourSpans(order="sequential")',
             stacklevel=2,
         )

@@ -13,7 +13,7 @@ from shared_core.neighbour_spans import ChunkKeys, NeighbourSpans
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
 from shared_core.placement.order_gate import Psi, profile_of
 from shared_core.scoring.fusion import Alpha
-from shared_core.sensitivity import PositionProfile, published_names
+from shared_core.sensitivity import PositionProfile
 from shared_core.types import Fusion, OrderRule, Tuning
 
 CAUS_KEY = "caus"
@@ -63,8 +63,10 @@ def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     encoded = {}
     for name, value in options.items():
-        if name == "psi" and str(value) not in published_names():
-            value = profile_of(value) or value
+        if name == "psi" and (profile := profile_of(value)) is not None:
+            published = PositionProfile.published().get(str(value))
+            if published is None or profile != PositionProfile(**published):
+                value = profile
         encoded[name] = _plain(value)
     try:
         read: dict[str, Any] = json.loads(json.dumps(encoded))

@@ -82,9 +82,9 @@ def tune(
         or no relevant passage was found for any query.
     """
     wanted = _checked(queries, relevant)
+    pools = engine.pool(queries, caus.depth(), where=where)
     if id_of is None:
         _warn_of_unknown(engine, frozenset().union(*wanted))
-    pools = engine.pool(queries, caus.depth(), where=where)
     cosines = any(pool.nearest is not None for pool in pools)
     present, _ = weight_and_lows(caus.alpha, caus.fusion, cosines=cosines)
     found = found_by_weight(caus.fusion, pools, wanted, id_of)
@@ -144,8 +144,8 @@ def _warn_of_unknown(engine: Engine, wanted: frozenset[str]) -> None:
     unknown = sorted(wanted - {passage.id for passage in engine.get(wanted)})
     if unknown:
         warnings.warn(
-            f"{counted(len(unknown), 'id')} of {len(wanted):,} in relevant are of no passage in "
-            f"the index, such as {unknown[0]!r}: they count as not found",
+            f"relevant has {counted(len(unknown), 'id')} that no passage of the index has, such as "
+            f"{unknown[0]!r}: they count as not found",
             stacklevel=3,
         )
 

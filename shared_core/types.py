@@ -239,13 +239,11 @@ class Tuning:
 
     def __str__(self) -> str:
         gain, (lower, upper) = self.ndcg - self.previous_ndcg, self.interval
-        advice = (
-            f"take alpha={self.alpha:g}"
-            if self.gains
-            else f"leave alpha={self.previous:g} as it is, or give more questions"
-        )
+        advice = f"leave alpha={self.previous:g} as it is, or give more questions"
         if self.alpha == self.previous:
             advice = "it stays as it is"
+        elif self.gains:
+            advice = f"take alpha={self.alpha:g}"
         return (
             f"alpha {self.previous:g} -> {self.alpha:g} by {self.questions:,} questions, "
             f"{self.found:.0%} of them with a relevant passage found: on questions that did not "

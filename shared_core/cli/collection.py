@@ -70,11 +70,10 @@ def fill(
         If interrupted, with a message that says what is there.
     """
     done = added = 0
-    there = engine.count()
-    if there:
+    if engine.count():
         _check_model(engine, embed, passages[0].text)
     try:
-        with console.counting("indexing", len(passages)) as advance:
+        with engine.filling(), console.counting("indexing", len(passages)) as advance:
             for start in range(0, len(passages), BATCH):
                 batch = passages[start : start + BATCH]
                 new = [batch[at] for at in rows_to_write(engine, batch)]
@@ -82,8 +81,6 @@ def fill(
                     engine.add(new, embed([passage.text for passage in new]))
                 done, added = done + len(batch), added + len(new)
                 advance(len(batch))
-        if not there:  # words are weighed for the mean length of the first batch
-            engine.reweigh()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{done:,} of {counted(len(passages), 'document')} {is_or_are(done)} in the "

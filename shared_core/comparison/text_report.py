@@ -55,7 +55,7 @@ def _blocks(result: ComparisonResult) -> Iterator[str]:
             yield "\n".join(failed[1:])
         yield from empty_answer_lines(setting)
     if result.steps:
-        yield "## What optional steps gain"
+        yield "## What steps and layouts gain"
         yield "\n".join(f"- {escaped(line)}" for line in step_lines(result))
     yield "## How it was measured"
     yield "\n".join(map(escaped, method_lines(result)))

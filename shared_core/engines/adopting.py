@@ -16,6 +16,7 @@ import numpy as np
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionEngine, rows_to_write
+from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 from shared_core.types import Passage
 
 BATCH = 500
@@ -33,7 +34,8 @@ WHERE name = {name} AND document IS NOT NULL AND embedding IS NOT NULL
 LLAMAINDEX = """
 SELECT DISTINCT ON (node_id) node_id AS id, text AS content, embedding::vector AS embedding,
     coalesce(metadata_, '{{}}')::jsonb
-    - '{{_node_content,_node_type,doc_id,ref_doc_id,document_id}}'::text[] AS metadata
+    - '{{_node_content,_node_type,doc_id,ref_doc_id,document_id}}'::text[]
+    || jsonb_strip_nulls(jsonb_build_object({source}, metadata_ ->> 'ref_doc_id')) AS metadata
 FROM {table} AS held WHERE embedding IS NOT NULL ORDER BY node_id, held.id DESC
 """
 
@@ -70,19 +72,17 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
         If the database of the engine does not answer.
     """
     seen: set[str] = set()
-    there = engine.count()
-    for passages, vectors in rows.batches:
-        changed = rows_to_write(engine, passages)
-        if changed:
-            engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
-        seen |= {passage.id for passage in passages}
-        if progress is not None:
-            progress(len(seen), rows.total)
+    with engine.filling():
+        for passages, vectors in rows.batches:
+            changed = rows_to_write(engine, passages)
+            if changed:
+                engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
+            seen |= {passage.id for passage in passages}
+            if progress is not None:
+                progress(len(seen), rows.total)
     if not seen:
         raise ValueError("there is nothing to adopt: is the name of the collection right?")
     engine.delete([id for id in engine.ids() if id not in seen])
-    if not there:  # words are weighed for the mean length of the first batch
-        engine.reweigh()
 
 
 def langchain_postgres_rows(connection: Any, collection: str, *, schema: str = "public") -> Rows:
@@ -102,7 +102,8 @@ def llamaindex_postgres_rows(connection: Any, table_name: str, *, schema: str = 
     """
     sql: Any = require("psycopg", extra="postgres").sql
     table = sql.Identifier(schema, f"data_{table_name.lower()}")
-    return selected_rows(connection, sql.SQL(LLAMAINDEX).format(table=table))
+    select = sql.SQL(LLAMAINDEX).format(table=table, source=sql.Literal(SOURCE))
+    return selected_rows(connection, select)
 
 
 def selected_rows(connection: Any, select: Any) -> Rows:
@@ -277,7 +278,9 @@ def _passage(
     for held in (record, metadata or {}):
         if "_node_content" in held:
             node = json.loads(held["_node_content"])
-            return Passage(id, node.get("text") or record.get(content) or "", node["metadata"])
+            document = held.get("ref_doc_id", WITHOUT_SOURCE)
+            metadata = node["metadata"] | ({} if document == WITHOUT_SOURCE else {SOURCE: document})
+            return Passage(id, node.get("text") or record.get(content) or "", metadata)
     if record.get(content) is None:
         raise ValueError(
             f"record {id!r} has no text under {content!r}; it has {', '.join(sorted(record))}: say "

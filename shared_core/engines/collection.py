@@ -6,7 +6,8 @@ import json
 import warnings
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
@@ -371,11 +372,14 @@ class CollectionEngine(InThreads):
         """Return what else `describe` tells."""
         return {}
 
-    def reweigh(self) -> None:
-        """Weigh all words anew, where the database keeps weights; otherwise there is nothing to do.
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Take many passages in a block.
 
-        `posrag index` and `adopt` call it once they have filled an empty collection.
+        Where the database keeps words weighed for a mean length, they are weighed anew at its end
+        if that has moved far.
         """
+        yield
 
     def count(self) -> int:
         """Return the number of passages."""

@@ -114,7 +114,7 @@ class SparseVectorEngine(CollectionEngine):
         super().__init__(collection, **options)
         self.bm25 = replace(self.bm25, mean_length=mean_length)
         self.statistics = f"{collection}_statistics"
-        self._write_lock = threading.Lock()
+        self._write_lock, self._fills = threading.Lock(), False
 
     @abstractmethod
     def _exists(self, name: str) -> bool:
@@ -278,7 +278,7 @@ class SparseVectorEngine(CollectionEngine):
         tokens = totals["tokens"] + sum(c.total() for c in come) - sum(c.total() for c in gone)
         totals = totals | {"n": n, "tokens": tokens}
         self._put({**counts, TOTALS: totals})
-        if drift := self._drift(totals):
+        if (drift := self._drift(totals)) and not self._fills:
             warnings.warn(f"{self!r}: {drift}", stacklevel=4)
 
     def _drift(self, totals: Mapping[str, Any]) -> str:
@@ -320,6 +320,17 @@ class SparseVectorEngine(CollectionEngine):
                 self._put({STALE: True})
             if now == mark:
                 self._put({WRITER: None})
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """See `CollectionEngine.filling`."""
+        self._fills = True
+        try:
+            yield
+        finally:
+            self._fills = False
+        if self._known() and self._drift(self._totals()):
+            self.reweigh()
 
     def reweigh(self) -> None:
         """Count all words anew, and weigh them for the mean length of today (or `mean_length`).

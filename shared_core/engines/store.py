@@ -14,6 +14,7 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.checking import check_bool, check_choice, check_count, check_several
 from shared_core.index.engine import InThreads, Leg
+from shared_core.index.metadata import predicate
 from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.neighbour_spans import ChunkReader, ChunkSource
 from shared_core.types import Passage, Pool, Query
@@ -113,8 +114,8 @@ class StoreEngine(InThreads):
     A filter that is neither a mapping nor a function is one of the store's own: BM25 cannot apply
     it, so that only what the store finds is returned.
 
-    What was added to the store alone BM25 does not find, and scores 0: the first such hit is warned
-    of.
+    What was added to the store alone BM25 does not find, and scores 0: of a store that has ``get``
+    the first such hit is warned of.
 
     Two writers that change one id at once may leave the version of one in the store and that of the
     other in BM25: write an id from one place at a time, or write it again.
@@ -136,7 +137,8 @@ class StoreEngine(InThreads):
         side, or at once with `same_ids`. Once it has found one under another id, it ends: nobody
         can tell what was deleted.
     same_ids
-        True if `sparse` was read out of the store, ids and all. None: the hits tell.
+        True if `sparse` was read out of the store, ids and all: what the store returns then
+        counts, with its metadata of today. None: the hits tell.
 
     Raises
     ------
@@ -161,9 +163,10 @@ class StoreEngine(InThreads):
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines = cosines
         self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
-        self._same_ids = same_ids
+        self._same_ids, self._listed = same_ids, bool(same_ids)
         """Whether the store has its passages under the ids of the BM25 side; None: not known."""
         self._warned = False
+        self._writing = 0
 
     def pool(self, queries: Sequence[Query], depth: int, *, where: Any = None) -> list[Pool]:
         """Return, for each query, the best `depth` passages of either leg, scored by both.
@@ -186,7 +189,9 @@ class StoreEngine(InThreads):
         found, alone = await call(self._joined, None, query, hits, depth, where)
         if alone and self.drop_deleted and self._same_ids:
             there = {p.id: p for p in await store.get(call, [passage.id for passage in alone])}
-            alone = [_newer(each, there[each.id]) for each in alone if each.id in there]
+            present = [self._present(each, there[each.id]) for each in alone if each.id in there]
+            passes = predicate(where)
+            alone = [each for each in present if passes(each.metadata)]
         passages = [*(passage for passage, _ in found), *alone]
         dense = np.array([*(score for _, score in found), *[np.nan] * len(alone)], np.float64)
         unscored = np.isnan(dense)
@@ -215,7 +220,8 @@ class StoreEngine(InThreads):
                 stacklevel=2,
             )
         known = self._known([passage for passage, _ in hits])
-        if len(known) < len(hits) and self.sparse.count() and not self._warned:
+        is_read = self.store.gets and self.sparse.count() and not self._writing
+        if len(known) < len(hits) and is_read and not self._warned:
             self._warned = True
             alien = next(hit.id for at, (hit, _) in enumerate(hits) if at not in known)
             warnings.warn(
@@ -230,10 +236,16 @@ class StoreEngine(InThreads):
         found: dict[str, tuple[Passage, float]] = {}
         sign = 1.0 if self.higher_is_better else -1.0
         for at, (passage, score) in enumerate(hits):
-            passage = known.get(at, passage)
+            passage = self._present(known[at], passage) if at in known else passage
             value = np.nan if score is None else sign * float(score)
             found.setdefault(passage.id or f"\0{at}", (passage, value))
         return [*found.values()]
+
+    def _present(self, known: Passage, stored: Passage) -> Passage:
+        """Return which of two counts: the BM25 side's, or the store's, which may be newer."""
+        if known.id == stored.id and (self._listed or known.text != stored.text):
+            return stored
+        return known if known.metadata else replace(known, metadata=stored.metadata)
 
     def _known(self, hits: Sequence[Passage]) -> dict[int, Passage]:
         """Return position -> the same passage of the BM25 side; see the class."""
@@ -290,7 +302,17 @@ class StoreEngine(InThreads):
         """Return the passages of the BM25 side as a source of neighbours, as they are now.
 
         The store's vectors are out of reach, so continuity is unknown.
+
+        Raises
+        ------
+        ValueError
+            If the filter is one of the store's own.
         """
+        if where is not None and not isinstance(where, Mapping) and not callable(where):
+            raise ValueError(
+                "expand= reads neighbours on the BM25 side, which cannot apply the filter "
+                f"{where!r:.80}: give a mapping or a function of the metadata"
+            )
         return self.sparse.neighbours(reader, where=where)
 
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
@@ -322,8 +344,12 @@ class StoreEngine(InThreads):
         if stored and not self.store.replaces:
             there = [passage.id for passage in stored]
             raise ValueError(f"{self.store.name} cannot replace documents: delete {there} first")
-        ids = [*await self.store.add(call, passages)]
-        await call(self._add_to_sparse, None, passages, ids, stored)
+        self._writing += 1
+        try:
+            ids = [*await self.store.add(call, passages)]
+            await call(self._add_to_sparse, None, passages, ids, stored)
+        finally:
+            self._writing -= 1
         return ids
 
     def _add_to_sparse(
@@ -399,10 +425,6 @@ def known_of(table: Mapping[str, T], store: object) -> T | None:
 def _listed(ids: Iterable[str]) -> list[str]:
     check_several(ids)
     return [*ids]
-
-
-def _newer(known: Passage, stored: Passage) -> Passage:
-    return known if known.text == stored.text else stored
 
 
 def _agreement(one: Passage, other: Passage) -> int:

@@ -220,6 +220,8 @@ class _Run:
     stop: threading.Event = field(default_factory=threading.Event)
     seen_up: float = -math.inf
     """When another request last showed that the model answers."""
+    answered: int = 0
+    """Number of answers when a request last failed."""
 
     def ask_all(self) -> list[Response | Failed]:
         client = self.client
@@ -310,10 +312,11 @@ class _Run:
     def _is_down(self, failed: Request, post: Post) -> bool:
         """Whether a request has failed because none would succeed, whatever is asked.
 
-        Others tell, once a minute at most: one that is to be asked anyway; and if that fails as
-        well, or there is none, one that was answered before.
+        Others tell, once a minute at most while there are answers: one that is to be asked anyway;
+        and if that fails as well, or there is none, one that was answered before.
         """
-        if time.monotonic() < self.seen_up + UP_FOR:
+        before, self.answered = self.answered, sum(map(self._is_answered, [*self.found]))
+        if self.answered > before and time.monotonic() < self.seen_up + UP_FOR:
             return False
         to_ask = [each for each in self.wanted if each != failed and each not in self.found]
         known = (each for each in self._whole() if self._is_answered(each))

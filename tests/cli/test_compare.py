@@ -165,7 +165,7 @@ def test_a_reranker_may_be_a_function_of_ones_own(
     out = said(capsys)[0]
     assert "+rerank is not shown to gain (given+rerank, k=4)" in out
     assert "Of the k passages a prompt has as many as about 30 tokens hold" in out
-    assert "What optional steps gain" in (tmp_path / "report" / "comparison.html").read_text()
+    assert "What steps and layouts gain" in (tmp_path / "report" / "comparison.html").read_text()
 
 
 @pytest.mark.parametrize(

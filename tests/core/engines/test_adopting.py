@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -42,10 +45,12 @@ def engine() -> Iterator[CollectionEngine]:
         yield engine
 
 
-def check(engine: CollectionEngine) -> None:
+def check(engine: CollectionEngine, **more: Any) -> None:
     """Everything is there: ids, texts, metadata, both legs."""
     assert sorted(engine.ids()) == sorted(IDS)
-    assert engine.get(IDS) == PASSAGES
+    assert engine.get(IDS) == [
+        replace(each, metadata={**each.metadata, **more}) for each in PASSAGES
+    ]
     (pool,) = engine.pool([Query("pool", VECTORS[7])], 3)
     at = int(np.argmax(pool.dense))
     assert (pool.passages[at].id, round(float(pool.dense[at]), 5)) == (IDS[7], 1)
@@ -142,6 +147,22 @@ def test_an_interrupted_call_is_repeated(engine: CollectionEngine) -> None:
     assert sorted(engine.ids()) == sorted(IDS[:4])
     adopt(engine, Rows(12, batches(False)))
     check(engine)
+
+
+def test_words_are_weighed_for_the_mean_length_of_all(engine: CollectionEngine) -> None:
+    """Not for that of the first batch; and without a word about it, also after an interruption."""
+    texts = ["short"] * 3 + ["a long text of many words"] * 9
+    passages = [Passage(id, text) for id, text in zip(IDS, texts, strict=True)]
+    batches = [(passages[:3], VECTORS[:3]), (passages[3:], VECTORS[3:])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with suppress(KeyboardInterrupt), engine.filling():
+            for batch in batches:
+                engine.add(*batch)
+            raise KeyboardInterrupt
+        assert "reweigh()" in (engine.describe() or {})["amiss"]
+        adopt(engine, Rows(12, iter(batches)))
+    assert "amiss" not in (engine.describe() or {})
 
 
 def test_what_llamaindex_stored_in_qdrant(engine: CollectionEngine, qdrant_client: Any) -> None:
@@ -261,4 +282,4 @@ def test_what_llamaindex_stored_in_postgres(engine: CollectionEngine, postgres: 
         )
     with psycopg.connect(postgres) as theirs:
         adopt(engine, llamaindex_postgres_rows(theirs, "Books"))
-    check(engine)
+    check(engine, llamaindex_ref_doc_id="x")

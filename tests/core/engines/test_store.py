@@ -240,6 +240,17 @@ def test_of_a_store_that_bm25_was_read_from_nothing_that_is_gone_is_found() -> N
     assert pool.passages == []
 
 
+def test_of_a_store_that_bm25_was_read_from_the_metadata_of_today_count() -> None:
+    """Also for a filter: what passes no longer is left out, whichever leg finds it."""
+    shop = Shop()
+    engine = engine_of(shop, same_ids=True)
+    shop.held["p5"] = replace(PASSAGES[5], metadata={"n": 500})
+    for where, wanted in (({"n": 5}, []), ({"n": 500}, [500]), (None, [500])):
+        for depth in (1, 6):
+            (pool,) = engine.pool([Query("relu relu")], depth, where=where)
+            assert [p.metadata["n"] for p in pool.passages if p.id == "p5"] == wanted
+
+
 def test_what_bm25_does_not_know_is_told_once() -> None:
     engine = engine_of(Shop([*PASSAGES, Passage("new", "relu layer")]))
     with pytest.warns(UserWarning, match=r"BM25 does not have 'new' .* build the retriever anew"):
