@@ -36,7 +36,7 @@ from shared_core.index.metadata import Where, Within
 qdrant_client = require("qdrant_client", extra="qdrant")
 exceptions = require("qdrant_client.http.exceptions", extra="qdrant")
 grpc = require("grpc", extra="qdrant")
-models = qdrant_client.models
+models = require("qdrant_client.models", extra="qdrant")
 
 
 class QdrantEngine(SparseVectorEngine):

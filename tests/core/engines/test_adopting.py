@@ -68,7 +68,7 @@ def node_of(passage: Passage) -> Mapping[str, Any]:
 
 @pytest.fixture
 def qdrant_client() -> Any:
-    models = pytest.importorskip("qdrant_client").models
+    models = pytest.importorskip("qdrant_client.models")
     client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
     size = models.VectorParams(size=8, distance=models.Distance.COSINE)
     client.create_collection("theirs", vectors_config=size)
@@ -76,7 +76,7 @@ def qdrant_client() -> Any:
 
 
 def upsert(client: Any, collection: str, id: Any, vector: Any, payload: Mapping[str, Any]) -> None:
-    models = pytest.importorskip("qdrant_client").models
+    models = pytest.importorskip("qdrant_client.models")
     client.upsert(collection, [models.PointStruct(id=id, vector=vector, payload=payload)])
 
 
@@ -84,7 +84,7 @@ def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
     """By its own class; what it changes and deletes is taken over by another call."""
     langchain = pytest.importorskip("langchain_qdrant")
     documents = pytest.importorskip("langchain_core.documents")
-    models = pytest.importorskip("qdrant_client").models
+    models = pytest.importorskip("qdrant_client.models")
 
     class Embeddings(pytest.importorskip("langchain_core.embeddings").Embeddings):  # type: ignore[misc]
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -117,7 +117,7 @@ def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
 
 
 def test_what_cannot_be_read_is_named(engine: CollectionEngine, qdrant_client: Any) -> None:
-    models = pytest.importorskip("qdrant_client").models
+    models = pytest.importorskip("qdrant_client.models")
     with pytest.raises(ValueError, match="nothing to adopt: is the name"):
         adopt(engine, qdrant_rows(qdrant_client, "theirs"))
     vector = VECTORS[0].tolist()

@@ -17,9 +17,8 @@ from shared_core.engines import connect
 from shared_core.errors import EngineError
 from shared_core.types import Query
 
-qdrant_client = pytest.importorskip("qdrant_client")
+models = pytest.importorskip("qdrant_client.models")
 pytest.importorskip("qdrant_edge")
-models = qdrant_client.models
 
 from shared_core.engines.qdrant import QdrantEngine  # noqa: E402
 
