@@ -60,25 +60,29 @@ FOOTNOTE = (
 )
 
 
-def add_options(parser: options.Options) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the passages, the question and how it is searched."""
-    add = parser.add_argument
+    group = parser.add_argument_group
+    add = group("passages and question").add_argument
     add("--data", type=options.path, help="your own passages: a folder of text and Markdown "
         "files, or JSON lines with id and text (default: the API of the installed "
         "PyTorch)")  # fmt: skip
     add("--query", help=f"the question (default: {DEFAULT_QUERY}; of --data, {QUESTIONS} that are "
         "made from its headings and first sentences)")  # fmt: skip
     add("-k", "--k", type=int, default=10, help="number of passages (default: 10)")
+    searched = group("how it is searched and placed")
+    add = searched.add_argument
     add("--alpha", type=float, help="weight of the dense score, in [0, 1] (default: 0.85)")
     add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
-    add("--placement", default="auto", help=f"auto or one of: {', '.join(PLACEMENTS)} (default: "
-        "auto)")  # fmt: skip
-    options.add_psi(parser)
-    add("--model", default=default_model(), help=options.EMBEDDING_HELP)
-    options.add_cache(parser)
     add("--engine", metavar="URL", help=f"{collection.URL_HELP}: search the passages there, in the "
         "collection posrag_demo, and compare with memory")  # fmt: skip
-    add("--rebuild", action="store_true", help="embed again, whatever is kept")
+    add("--placement", default="auto", help=f"auto or one of: {', '.join(PLACEMENTS)} (default: "
+        "auto)")  # fmt: skip
+    options.add_psi(searched)
+    embedded = group("embedding")
+    embedded.add_argument("--model", default=default_model(), help=options.EMBEDDING_HELP)
+    options.add_cache(embedded)
+    embedded.add_argument("--rebuild", action="store_true", help="embed again, whatever is kept")
 
 
 def run(arguments: argparse.Namespace) -> int:

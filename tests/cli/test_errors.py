@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import entry_points
 
@@ -59,6 +60,26 @@ def test_version(
         main.main(["--version"])
     assert stopped.value.code == 0
     assert capsys.readouterr().out == f"posrag {__version__} ({by})\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "groups"),
+    [
+        ("demo", ["passages and question", "how it is searched and placed", "embedding"]),
+        *(
+            (f"reproduce {paper}", ["data and model", "what is compared", "how the model is asked"])
+            for paper in ("caus", "positionalbias", "goodpositions")
+        ),
+    ],
+)
+def test_help_begins_with_an_example_and_has_options_in_groups(
+    command: str, groups: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main.main([*command.split(), "--help"])
+    _, example, *sections = re.split(r"\n\n(?=\S)", capsys.readouterr().out)
+    assert example.startswith(f"example: posrag {command} --")
+    assert [section.partition(":\n")[0] for section in sections[1:]] == ["options", *groups]
 
 
 def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[str]) -> None:
