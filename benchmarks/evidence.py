@@ -73,7 +73,8 @@ class Part:
 PARTS = {
     "probe": Part(
         "Where does it read?",
-        "The probability of the answer with the gold passage at five depths, at four lengths.",
+        "The probability of the answer with the gold passage at five depths (three of 3 passages; "
+        "what lies between slots is interpolated), at four lengths.",
         ("probe MODEL --data QUESTIONS --n 40 --k 3,5,10,20 --looks 1 --output OUT/profile.json",),
     ),
     "measures": Part(
@@ -107,7 +108,7 @@ PARTS = {
             "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
             "logprob --pipelines hybrid --shuffles 1 --profile OUT/orders.json "
             "--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies sequential,shuffle,inverse,"
-            "u_shape,edge_balanced,front_first,back_first,max_relevance,min_distraction,"
+            "u_shape,max_relevance,min_distraction,"
             "attention,two_round,distraction_aware --output OUT/orders",
             "compare --data ANSWERED --documents CHUNKS --model MODEL --n 40 -k 10 --graders "
             "logprob --pipelines hybrid --shuffles 1 "
@@ -133,7 +134,7 @@ PARTS = {
         "Two rounds, one round, and the baselines",
         "GoodPositions, tables 2, 3 and 5, with RankGPT, ICR, Attention Sorting and SelfElicit.",
         (
-            "reproduce goodpositions --data QUESTIONS --n 40 -k 5 --model MODEL "
+            "reproduce goodpositions --data QUESTIONS --n 10 -k 5 --model MODEL "
             "--max-new-tokens 24 --output OUT/rounds.json",
         ),
     ),
@@ -322,7 +323,10 @@ def document() -> str:
         "Printed by `make evidence DATA=FOLDER`, on 2 cores; OUT is `docs/evidence`. QUESTIONS "
         "have their gold passage and 19 others that BM25 finds; ASKED are the same over all of the "
         "collection, ANSWERED without gold passages, UNLABELLED without answers. Of what was run, "
-        "all is shown; " + missing() + "\n",
+        "all is shown; "
+        + missing()
+        + " Seeds are the defaults of the commands: 42 for the shuffled "
+        "documents of GoodPositions, else 0.\n",
     ]
     for name, part in PARTS.items():
         file = OUT / f"{name}.txt"
