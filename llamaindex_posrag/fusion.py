@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, TypeAlias, Unpack
+from typing import Any, Literal, Self, TypeAlias, Unpack
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -27,22 +27,26 @@ from shared_core.options import CAUSArguments
 from shared_core.types import Passage, Query, Tokenizer
 from shared_core.vectors import query_similarities
 
-DIRECTIONS: dict[str, Callable[[Any], bool]] = {
-    "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: True,
-    "llama_index.vector_stores.chroma.base.ChromaVectorStore": lambda store: True,
+ScoreKind: TypeAlias = Literal["cosine", "similarity", "distance"]
+
+SCORES: dict[str, Callable[[Any], ScoreKind]] = {
+    "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: "cosine",
+    "llama_index.vector_stores.chroma.base.ChromaVectorStore": lambda store: "similarity",
     "llama_index.vector_stores.faiss.base.FaissVectorStore": (
-        lambda store: bool(store.client.metric_type == 0)  # faiss.METRIC_INNER_PRODUCT
+        # 0 is faiss.METRIC_INNER_PRODUCT
+        lambda store: "distance" if store.client.metric_type else "similarity"
     ),
     "llama_index.vector_stores.milvus.base.MilvusVectorStore": (
-        lambda store: bool(store.similarity_metric != "L2")
+        lambda store: "distance" if store.similarity_metric == "L2" else "similarity"
     ),
-    "llama_index.vector_stores.postgres.base.PGVectorStore": lambda store: True,
+    "llama_index.vector_stores.postgres.base.PGVectorStore": lambda store: "similarity",
     "llama_index.vector_stores.qdrant.base.QdrantVectorStore": (
-        lambda store: qdrant_distance(store) in ("Cosine", "Dot")
+        lambda store: QDRANT.get(qdrant_distance(store), "distance")
     ),
 }
-"""Whether higher scores are better, by qualified class name; from the sources of the stores."""
+"""What the scores are, by qualified class name; from the sources of the stores."""
 
+QDRANT: dict[str, ScoreKind] = {"Cosine": "cosine", "Dot": "similarity"}
 
 Held: TypeAlias = tuple[list[str], list[Any]]
 """Ids of nodes, and for each an object that is another one if the node is inserted again."""
@@ -96,8 +100,9 @@ class FusingRetriever(EngineRetriever):
         enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus, Qdrant or
         PGVectorStore.
     rescore
-        Embed, at each query, the nodes of the pool that only BM25 found, and, unless the store is
-        LlamaIndex's own, whose scores are cosines, all others. It takes a `VectorStoreIndex`.
+        Embed, at each query, the nodes of the pool that only BM25 found, and, unless the scores of
+        the store are known to be cosines, as those of LlamaIndex's own and of Qdrant by cosine,
+        all others. It takes a `VectorStoreIndex`.
     caus
         Options of the search and the placement, see `CAUS`; ``fetch_k`` is the depth
         of the BM25 leg, and of an index.
@@ -148,8 +153,14 @@ class FusingRetriever(EngineRetriever):
     ) -> None:
         if not isinstance(dense, BaseRetriever | VectorStoreIndex):
             raise ValueError(f"dense must be a retriever or a VectorStoreIndex, got {dense!r:.80}")
+        scores = score_kind(dense)
         if higher_is_better is None:
-            higher_is_better = direction_of(dense)
+            if scores is None:
+                raise ValueError(
+                    f"whether the scores of {type(_store_of(dense)).__name__} are similarities or "
+                    "distances is not known: give higher_is_better=True or False"
+                )
+            higher_is_better = scores != "distance"
         self.caus = caus_of(options, caus)
         self.filters = filters
         self._sparse = PassageIndex(variant=variant, tokenizer=tokenizer)
@@ -157,14 +168,13 @@ class FusingRetriever(EngineRetriever):
             raise ValueError("rescore=True takes a VectorStoreIndex, whose model embeds the nodes")
         store = _DenseLeg(dense, self._sparse, nodes)
         store.rescores = rescore
-        cosines = rescore and isinstance(dense.vector_store, SimpleVectorStore)  # type: ignore[union-attr]
         if not self._sparse.count():
             raise ValueError("no nodes for the BM25 leg: give nodes=")
         self._engine = StoreEngine(
             store,
             self._sparse,
             higher_is_better=higher_is_better,
-            cosines=cosines,
+            cosines=rescore and scores == "cosine",
             same_ids=store.gets or None,
         )
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
@@ -251,7 +261,9 @@ class _DenseLeg(Store):
         if self._held is not None:
             await call(self._follow, None, self._held)
         if isinstance(leg, VectorStoreIndex):
-            where = None
+            where, bundle, model = None, query.bundle, leg._embed_model
+            if bundle.embedding is None and not bundle.embedding_strs:  # a blank query
+                bundle.embedding = await call(partial(embed, model), partial(aembed, model), bundle)
             leg = leg.as_retriever(similarity_top_k=depth, filters=query.filters)
             # `retrieve` would follow index nodes to their objects, which has time until the end.
             found = await call(leg._retrieve, leg._aretrieve, query.bundle)
@@ -274,22 +286,17 @@ class _DenseLeg(Store):
         return [*map(to_passage, await call(store.get_nodes, store.aget_nodes, [*ids]))]
 
 
-def direction_of(dense: object) -> bool:
-    """Return whether higher scores of an index are better.
-
-    Raises
-    ------
-    ValueError
-        If it is not known.
-    """
-    store = dense.vector_store if isinstance(dense, VectorStoreIndex) else dense
+def score_kind(dense: object) -> ScoreKind | None:
+    """Return what the scores of an index are, or None if that is not known."""
+    store = _store_of(dense)
     with suppress(Exception):  # as where there is no collection yet
-        if (known := known_of(DIRECTIONS, store)) is not None:
-            return known(store)
-    raise ValueError(
-        f"whether the scores of {type(store).__name__} are similarities or distances is not known: "
-        "give higher_is_better=True or False"
-    )
+        if (kind := known_of(SCORES, store)) is not None:
+            return kind(store)
+    return None
+
+
+def _store_of(dense: object) -> object:
+    return dense.vector_store if isinstance(dense, VectorStoreIndex) else dense
 
 
 def qdrant_distance(store: Any) -> str:

@@ -21,7 +21,7 @@ from llama_index.core.vector_stores import (
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
-from llamaindex_posrag.fusion import direction_of, held_nodes
+from llamaindex_posrag.fusion import held_nodes, score_kind
 
 from .checks import ids
 from .doubles import QUERY, Given, WordEmbedding, corpus
@@ -56,6 +56,17 @@ async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(sto
         assert [hit.posrag["dense"] for hit in found] == pytest.approx(dense, abs=1e-5)
     with pytest.raises(ValueError, match="takes a VectorStoreIndex"):
         FusingRetriever(Given([]), corpus(), higher_is_better=True, rescore=True)
+
+
+@pytest.mark.parametrize(
+    "store", [SimpleVectorStore, lambda: FaissVectorStore(faiss.IndexFlatL2(64))]
+)
+async def test_a_blank_query_is_answered_by_the_dense_leg(store: Any) -> None:
+    """As over an index of ours; also among others."""
+    own = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=3).retrieve(" ")
+    retriever = CAUSRetriever.from_index(indexed(vector_store=store()), k=3)
+    assert ids(retriever.retrieve(" ")) == ids(await retriever.aretrieve("")) == ids(own)
+    assert ids(retriever.retrieve_batch([QUERY, "\n"])[1]) == ids(own)
 
 
 def everything(index: VectorStoreIndex, query: str = QUERY) -> list[str]:
@@ -155,11 +166,11 @@ def test_the_distance_of_a_qdrant_collection_is_known() -> None:
 
     QdrantVectorStore.__module__ = "llama_index.vector_stores.qdrant.base"
     QdrantVectorStore.__qualname__ = "QdrantVectorStore"
-    for distance, known in (("Cosine", True), ("Dot", True), ("Euclid", False)):
+    for distance, known in (("Cosine", "cosine"), ("Dot", "similarity"), ("Euclid", "distance")):
         size = models.VectorParams(size=64, distance=distance)
         for name, vectors in ((f"{distance} alone", size), (distance, {"text-dense": size})):
             client.create_collection(name, vectors_config=vectors)
-            assert direction_of(QdrantVectorStore(name)) == known
+            assert score_kind(QdrantVectorStore(name)) == known
 
 
 @pytest.mark.parametrize(
