@@ -9,12 +9,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from shared_core.engines.store import known_of
+from shared_core.engines.store import QDRANT_SCORES, ScoreKind, known_of
 from shared_core.index.metadata import SIGNS
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
@@ -22,8 +22,6 @@ Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 
 Ranges: TypeAlias = Mapping[str, Mapping[str, float]]
 """Metadata key -> bounds of a number, as ``{"$gte": 1}``."""
-
-Scores: TypeAlias = Literal["cosine", "similarity", "distance"]
 
 # Each takes a store and what is wanted, and returns what the store takes as a filter, or None
 # if it cannot apply that. What the store lets through too much is filtered later.
@@ -156,7 +154,7 @@ class StoreCapabilities:
         Name of the argument of a search that takes a filter.
     """
 
-    scores: Callable[[Any], Scores | None] = lambda _: None
+    scores: Callable[[Any], ScoreKind | None] = lambda _: None
     function: Callable[[Callable[[Mapping[str, Any]], bool]], Any] | None = None
     filter: Callable[[Any, Wanted, Ranges], Any] = single_values
     size: Callable[[Any], int] | None = None
@@ -192,7 +190,7 @@ def qdrant_documents(store: Any) -> Iterator[Document]:
             return
 
 
-def _distance(_: Any) -> Scores:
+def _distance(_: Any) -> ScoreKind:
     return "distance"
 
 
@@ -219,7 +217,7 @@ STORES: dict[str, StoreCapabilities] = {
     "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(scores=_distance),
     "langchain_qdrant.qdrant.QdrantVectorStore": StoreCapabilities(
         scores=lambda store: (
-            QDRANT.get(store.distance.value, "distance")
+            QDRANT_SCORES.get(store.distance.value, "distance")
             if store.retrieval_mode.value == "dense"
             else "similarity"
         ),
@@ -240,6 +238,3 @@ STORES: dict[str, StoreCapabilities] = {
     ),
 }
 """By qualified class name. Facts are from the source; filters were tried on the store."""
-
-QDRANT: dict[str, Scores] = {"Cosine": "cosine", "Dot": "similarity"}
-"""What the scores of its distances are, as far as they are none themselves."""

@@ -14,7 +14,7 @@ from langchain_posrag.documents import check_documents, document_of, id_of, pass
 from langchain_posrag.store_capabilities import StoreCapabilities, capabilities_of
 from shared_core import Passage
 from shared_core.checking import check_bool
-from shared_core.engines.store import Call, Hits, Store, StoreEngine
+from shared_core.engines.store import Call, Hits, Store, StoreEngine, is_native
 from shared_core.index import PassageIndex, Tokenizer, Variant, Where
 from shared_core.index.metadata import conditions, predicate
 from shared_core.types import Query
@@ -40,7 +40,7 @@ class LangChainStore(Store):
 
     async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
         """Search; ask for more while too few hits pass a filter that the store cannot take."""
-        native = where is not None and not callable(where) and not isinstance(where, Mapping)
+        native = is_native(where)
         passes, store = predicate(None if native else where), self.vector_store
         given = {"k": depth, self.capabilities.argument: where}
         arguments = given if native else self._arguments(depth, where)
@@ -205,7 +205,7 @@ class VectorStoreEngine(StoreEngine):
             higher_is_better=scores != "distance" if higher_is_better is None else higher_is_better,
             cosines=rescore and scores == "cosine",
             drop_deleted=drop_deleted,
-            same_ids=listed or None,
+            listed=listed,
         )
         if self._unnamed:
             self._same_ids = False

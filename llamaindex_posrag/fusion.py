@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Self, TypeAlias, Unpack
+from typing import Any, Self, TypeAlias, Unpack
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -20,14 +20,20 @@ from llamaindex_posrag.nodes import isolated, passages_of, to_passage
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments, caus_of
 from shared_core import CAUS
 from shared_core.checking import check_bool, check_each
-from shared_core.engines.store import Call, Hits, Store, StoreEngine, known_of
+from shared_core.engines.store import (
+    QDRANT_SCORES,
+    Call,
+    Hits,
+    ScoreKind,
+    Store,
+    StoreEngine,
+    known_of,
+)
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
 from shared_core.types import Passage, Query, Tokenizer
 from shared_core.vectors import query_similarities
-
-ScoreKind: TypeAlias = Literal["cosine", "similarity", "distance"]
 
 SCORES: dict[str, Callable[[Any], ScoreKind]] = {
     "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: "cosine",
@@ -41,12 +47,10 @@ SCORES: dict[str, Callable[[Any], ScoreKind]] = {
     ),
     "llama_index.vector_stores.postgres.base.PGVectorStore": lambda store: "similarity",
     "llama_index.vector_stores.qdrant.base.QdrantVectorStore": (
-        lambda store: QDRANT.get(qdrant_distance(store), "distance")
+        lambda store: QDRANT_SCORES.get(qdrant_distance(store), "distance")
     ),
 }
 """What the scores are, by qualified class name; from the sources of the stores."""
-
-QDRANT: dict[str, ScoreKind] = {"Cosine": "cosine", "Dot": "similarity"}
 
 Held: TypeAlias = tuple[list[str], list[Any]]
 """Ids of nodes, and for each an object that is another one if the node is inserted again."""
@@ -92,9 +96,9 @@ class FusingRetriever(EngineRetriever):
     nodes
         The nodes that BM25 searches; ids are unique and those of the dense leg. Where the dense leg
         has others, as when documents have been split again, nodes whose embedded text (with their
-        metadata) is equal are the same. None:
-        those of the index, from its docstore, or from a vector store that keeps their text and
-        lists them by ``get_nodes``, as those of Chroma, Qdrant and PostgreSQL do.
+        metadata) is equal are the same. None: those of the index, from its docstore, or from a
+        vector store that keeps their text and lists them by ``get_nodes``, as those of Chroma,
+        Qdrant and PostgreSQL do.
     higher_is_better
         False if the scores of `dense` are distances, as those of FaissVectorStore with L2. None is
         enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus, Qdrant or
@@ -175,7 +179,7 @@ class FusingRetriever(EngineRetriever):
             self._sparse,
             higher_is_better=higher_is_better,
             cosines=rescore and scores == "cosine",
-            same_ids=store.gets or None,
+            listed=store.gets,
         )
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
         # With another manager here, that of the dense leg would keep every event.
@@ -266,7 +270,7 @@ class _DenseLeg(Store):
                 bundle.embedding = await call(partial(embed, model), partial(aembed, model), bundle)
             leg = leg.as_retriever(similarity_top_k=depth, filters=query.filters)
             # `retrieve` would follow index nodes to their objects, which has time until the end.
-            found = await call(leg._retrieve, leg._aretrieve, query.bundle)
+            found = await call(leg._retrieve, leg._aretrieve, bundle)
         else:
             found = await call(leg.retrieve, leg.aretrieve, query.bundle)
         passes = predicate(where)

@@ -6,7 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,13 @@ Hits: TypeAlias = Sequence[tuple[Passage, float | None]]
 
 Plain: TypeAlias = Callable[..., T]
 Awaited: TypeAlias = Callable[..., Awaitable[T]] | None
+
+
+ScoreKind: TypeAlias = Literal["cosine", "similarity", "distance"]
+"""What the scores of a store are; higher is better but for distances."""
+
+QDRANT_SCORES: Mapping[str, ScoreKind] = {"Cosine": "cosine", "Dot": "similarity"}
+"""Those of Qdrant by its name of the distance; by another one they are distances."""
 
 
 class Call(Protocol):
@@ -134,11 +141,11 @@ class StoreEngine(InThreads):
         Ask the store, at each query, by one call of its ``get``, for what only BM25 found, and
         leave out what it does not have any more; a text that has changed there is taken. This takes
         a store that has ``get``, and begins once it has found a passage under the id of the BM25
-        side, or at once with `same_ids`. Once it has found one under another id, it ends: nobody
-        can tell what was deleted.
-    same_ids
-        True if `sparse` was read out of the store, ids and all: what the store returns then
-        counts, with its metadata of today. None: the hits tell.
+        side, or at once if `listed`. Once it has found one under another id, it ends: nobody can
+        tell what was deleted.
+    listed
+        Whether `sparse` was read out of the store, ids and all: what the store returns then
+        counts, with its metadata of today.
 
     Raises
     ------
@@ -157,13 +164,14 @@ class StoreEngine(InThreads):
         higher_is_better: bool = True,
         cosines: bool = False,
         drop_deleted: bool = True,
-        same_ids: bool | None = None,
+        listed: bool = False,
     ) -> None:
         self.store, self.sparse = store, sparse
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines = cosines
         self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
-        self._same_ids, self._listed = same_ids, bool(same_ids)
+        self._listed = listed
+        self._same_ids: bool | None = listed or None
         """Whether the store has its passages under the ids of the BM25 side; None: not known."""
         self._warned = False
         self._writing = 0
@@ -206,8 +214,8 @@ class StoreEngine(InThreads):
     ) -> tuple[list[tuple[Passage, float]], list[Passage]]:
         """Return the hits of the store as BM25 has them, and what only BM25 found."""
         found = self._recognised(hits)
-        if where is not None and not isinstance(where, Mapping) and not callable(where):
-            return found, []  # the store's own kind of filter
+        if is_native(where):
+            return found, []
         ids = {passage.id for passage, _ in found}
         best = self.sparse.best(query.text, depth, where=where)
         return found, [passage for passage, _ in best if passage.id not in ids]
@@ -308,7 +316,7 @@ class StoreEngine(InThreads):
         ValueError
             If the filter is one of the store's own.
         """
-        if where is not None and not isinstance(where, Mapping) and not callable(where):
+        if is_native(where):
             raise ValueError(
                 "expand= reads neighbours on the BM25 side, which cannot apply the filter "
                 f"{where!r:.80}: give a mapping or a function of the metadata"
@@ -414,6 +422,11 @@ class StoreEngine(InThreads):
 
     def close(self) -> None:
         """Do nothing: the store is the caller's."""
+
+
+def is_native(where: Any) -> bool:
+    """Whether a filter is of the store's own kind: neither a mapping nor a function."""
+    return where is not None and not isinstance(where, Mapping) and not callable(where)
 
 
 def known_of(table: Mapping[str, T], store: object) -> T | None:

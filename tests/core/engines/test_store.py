@@ -236,14 +236,14 @@ def test_a_text_that_changed_in_the_store_counts_where_bm25_alone_finds_it() -> 
 
 def test_of_a_store_that_bm25_was_read_from_nothing_that_is_gone_is_found() -> None:
     """Though no hit tells that ids are the same."""
-    (pool,) = engine_of(Shop([]), same_ids=True).pool([QUERY], 4)
+    (pool,) = engine_of(Shop([]), listed=True).pool([QUERY], 4)
     assert pool.passages == []
 
 
 def test_of_a_store_that_bm25_was_read_from_the_metadata_of_today_count() -> None:
     """Also for a filter: what passes no longer is left out, whichever leg finds it."""
     shop = Shop()
-    engine = engine_of(shop, same_ids=True)
+    engine = engine_of(shop, listed=True)
     shop.held["p5"] = replace(PASSAGES[5], metadata={"n": 500})
     for where, wanted in (({"n": 5}, []), ({"n": 500}, [500]), (None, [500])):
         for depth in (1, 6):
