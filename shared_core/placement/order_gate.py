@@ -274,17 +274,15 @@ def _best(
     hit_rates: Sequence[float] | None,
 ) -> OrderGain:
     """Return the best order by the length that speaks least for it, whichever it is made from."""
-    least = (
-        min(
-            (
-                order_gains(each, [candidate], k=k, hit_rates=hit_rates, made_from=maker)[0]
-                for each in nearest
-            ),
-            key=lambda each: each.surely,
+    least: list[OrderGain] = []
+    for maker in nearest:  # by which an order that needs no profile is the same
+        orders = [each for each in candidates if each.needs_profile or maker is nearest[0]]
+        by_length = [
+            order_gains(each, orders, k=k, hit_rates=hit_rates, made_from=maker) for each in nearest
+        ]
+        least += (
+            min(gains, key=lambda each: each.surely) for gains in zip(*by_length, strict=True)
         )
-        for candidate in candidates
-        for maker in (nearest if candidate.needs_profile else nearest[:1])
-    )
     return max(least, key=lambda each: (each.surely, each.gain))
 
 
