@@ -29,6 +29,7 @@ from shared_core.neighbour_spans import (
     NeighbourSpans,
     expand_ranking,
 )
+from shared_core.neighbour_spans.places import NUMBER_THEM
 from shared_core.placement import Place, Placement, resolve_placement
 from shared_core.placement.order_gate import Psi, decide_order, profile_of, rates_by_rank
 from shared_core.scoring import rank
@@ -238,9 +239,7 @@ class CAUS:
         places = [reader.chunk(passage).place for passage in passages]
         if len(places) > 1 and all(math.isinf(place) for _, place in places):
             warnings.warn(
-                "no passage says where it stands in which document: "
-                "number the chunks of each document in their metadata, see ChunkKeys "
-                "(LangChain's splitters do, with add_start_index=True)",
+                f"no passage says where it stands in which document: {NUMBER_THEM}",
                 stacklevel=2,
             )
         return places

@@ -258,6 +258,11 @@ class StepResult:
     gain: PairedComparison
     seconds: float | None = field(compare=False)
 
+    @property
+    def of_layout(self) -> bool:
+        """Whether it is of a layout, which takes no time."""
+        return self.seconds is None
+
 
 FORMAT = 2
 """Format 1 had no outcomes by order, and p-values that took noise for differences."""

@@ -278,7 +278,7 @@ class Retrieval:
             per text.
         """
         steps = [step for step in pipeline.steps if step != SPANNED]
-        if PER_SOURCE in steps and not any(KEYS.source in p.metadata for p in self.data.passages):
+        if PER_SOURCE in steps and not any(map(KEYS.document_of, self.data.passages)):
             raise ValueError(
                 f"{PER_SOURCE} needs the document of the passages, and none names one; passage "
                 f"{self.data.passages[0].id!r} has {dict(self.data.passages[0].metadata)}"

@@ -208,9 +208,9 @@ def overall_verdict(settings: Judged, steps: Sequence[StepResult] = ()) -> Verdi
     others = {name: each for name, each in settings.items() if name not in same}
     advised = [*dict.fromkeys(verdict.strategy for verdict, _ in same.values())]
     strategies = [strategy for strategy in advised if strategy is not None]
-    level = min(basis.testing.level for _, basis in settings.values())
+    (_, basis), *_ = settings.values()
     said = [
-        *_of_layouts(steps, level),
+        *_of_layouts(steps, basis.testing.level),
         *_headline(kind, same, len(settings)),
         *_lost(strategies, settings),
     ]
@@ -222,7 +222,7 @@ def _of_layouts(steps: Sequence[StepResult], level: float) -> Iterator[str]:
     """Yield what layouts are shown to gain or lose."""
     for each in steps:
         shown = each.gain.shown(level)
-        if each.seconds is None and shown != "open":
+        if each.of_layout and shown != "open":
             verb, sign = ("gains", 1) if shown == "better" else ("loses", -1)
             yield f"{each.step} {verb} {_span(each.gain, sign=sign)} ({each.setting})"
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Vectors
 from shared_core.neighbour_spans.chunks import Chunk, End, Neighbourhood
 from shared_core.neighbour_spans.order import ChunkOrder, OffsetOrder, Visible
-from shared_core.neighbour_spans.places import ChunkReader, Links
+from shared_core.neighbour_spans.places import NUMBER_THEM, ChunkReader, Links
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
 
@@ -292,8 +292,7 @@ class PassageNeighbours:
         if seeds and self._whole and not self._table.knows_places:
             warnings.warn(
                 "no passage says which chunk of which document it is, so none has neighbours: "
-                "number the chunks of each document in their metadata, see ChunkKeys "
-                "(LangChain's splitters do, with add_start_index=True)",
+                f"{NUMBER_THEM}",
                 stacklevel=2,
             )
         return [self._around(seed, window) for seed in seeds]

@@ -17,6 +17,12 @@ SOURCE = "llamaindex_ref_doc_id"
 WITHOUT_SOURCE = "None"
 """What is there, as in LlamaIndex's stores, for a node without a source document."""
 
+NUMBER_THEM = (
+    "number the chunks of each document in their metadata, see ChunkKeys (LangChain's splitters "
+    "do, with add_start_index=True)"
+)
+"""What to do where passages do not say where they stand."""
+
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
