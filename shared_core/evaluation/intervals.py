@@ -224,10 +224,11 @@ def paired_difference_interval(
     95 %, with 10 to 300 questions: 91 to nearly 100 %, and 90 to 93 % where a large difference is
     about the same on all questions, such as between an order that is always right and ten that
     seldom are. Nearly all misses are then towards 0, where the pseudo-questions pull: the interval
-    understates such a difference, and does not overstate it. For graded outcomes whose differences
-    are skew, as where one question in ten gains much and the rest lose a little, it is about 90 %
-    with 50 to 100 questions; and less where large changes are so rare that the sample may lack
-    them, such as 78 % with 30 questions of which one in twenty gains.
+    understates such a difference, and does not overstate it. Probabilities of answers, resampled
+    from a real model under two orders: 92 to 99 % with 30 questions, 93 to 95 % with 100. For
+    graded outcomes whose differences are skew, as where one question in ten gains much and the rest
+    lose a little, it is about 90 % with 50 to 100 questions; and less where large changes are so
+    rare that the sample may lack them, such as 78 % with 30 questions of which one in twenty gains.
 
     Parameters
     ----------

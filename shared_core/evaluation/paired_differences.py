@@ -103,12 +103,14 @@ def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
 def typical_change(differences: Scores) -> float:
     """Return how large a change is, if outcomes change: in (0, 1].
 
-    ``(1 + sum(d ** 2)) / (1 + sum(abs(d)))``, where ``d ** 2`` and ``abs(d)`` are means over the
-    differences of a question. This is the mean size of a change, weighted by its size, after adding
-    a pseudo-change from wrong to right. A mean difference of e takes a share ``e / m`` of questions
-    that change by m, and then the variance of the differences is at least ``e * m - e ** 2``. Thus
-    a few small changes neither pass for a mean that hardly varies, nor prove that there are no
-    larger ones. For outcomes of 0 and 1 it is 1.
+    ``(1 / c + sum(d ** 2)) / (1 / c + sum(abs(d)))``, where ``d ** 2`` and ``abs(d)`` are means
+    over the differences of a question, and c, at least 1, is the effective number of changes,
+    ``sum(abs(d)) ** 2 / sum(d ** 2)`` (Kish). This is the mean size of a change, weighted by its
+    size, after adding a pseudo-change from wrong to right, of which each change gets its share. A
+    mean difference of e takes a share ``e / m`` of questions that change by m, and then the
+    variance of the differences is at least ``e * m - e ** 2``. Thus a few small changes neither
+    pass for a mean that hardly varies, nor prove that there are no larger ones; many do. For
+    outcomes of 0 and 1 it is 1.
 
     Parameters
     ----------
@@ -117,4 +119,5 @@ def typical_change(differences: Scores) -> float:
     """
     squares = float((differences**2).mean(axis=1).sum())
     sizes = float(np.abs(differences).mean(axis=1).sum())
-    return (1 + squares) / (1 + sizes)
+    share = squares / max(squares, sizes**2) if squares else 1.0
+    return (share + squares) / (share + sizes)

@@ -32,7 +32,7 @@ def profile(curve: list[float], *, noise: float = 0.0, n: int = 80) -> PositionP
 
 
 FLAT = profile([0.5, 0.5, 0.5], noise=0.05)
-DEEP = profile([0.6, 0.4, 0.3, 0.4, 0.4, 0.3, 0.4, 0.4, 0.4, 0.7], noise=0.02)
+DEEP = profile([0.6, 0.4, 0.3, 0.4, 0.4, 0.3, 0.4, 0.4, 0.4, 0.7], noise=0.04)
 BOTH = PositionProfile.of_lengths([DEEP, FLAT])
 
 
