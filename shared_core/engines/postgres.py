@@ -55,7 +55,7 @@ HNSW = "CREATE INDEX ON {passages} USING hnsw (embedding {operators})"
 TABLES = """
 CREATE TABLE {passages} (
     row bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id text NOT NULL UNIQUE, content text NOT NULL, metadata jsonb NOT NULL, source jsonb,
+    id text NOT NULL UNIQUE, content text NOT NULL, metadata jsonb NOT NULL, source json,
     length integer NOT NULL, embedding vector({dim}) NOT NULL
 );
 CREATE TABLE {words} (

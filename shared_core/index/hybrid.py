@@ -346,7 +346,7 @@ class HybridIndex(InThreads, PassageIndex):
         tokenizer
             The tokenizer of an index that was built with a custom one.
         decode_source
-            The inverse of `encode_source`.
+            The inverse of `encode_source`. Without it, sources are left out.
 
         Raises
         ------

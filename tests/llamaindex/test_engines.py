@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
-from llama_index.core.schema import BaseNode, Document, IndexNode, TextNode
+from llama_index.core.schema import BaseNode, Document, IndexNode, MetadataMode, TextNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
@@ -60,6 +61,27 @@ def test_nodes_come_back_whole(stored: CAUSRetriever, postgres: str) -> None:
         assert found[node.node_id] == node
         assert type(found[node.node_id]) is type(node)
     engine.close()
+
+
+def test_metadata_of_nodes_keep_their_order(stored: CAUSRetriever) -> None:
+    """On which the texts for the model and the hash depend."""
+    node = TextNode(text="matter 70", metadata={"zeta": 1, "a": 2, "file_name": 1e300})
+    stored.add_nodes([node])
+    (hit,) = stored.retrieve(QUERY)
+    assert hit.node.get_content(MetadataMode.LLM) == node.get_content(MetadataMode.LLM)
+    assert hit.node.hash == node.hash
+
+
+def test_an_index_in_memory_moves_with_its_nodes(stored: CAUSRetriever, tmp_path: Path) -> None:
+    """Read as the documentation says."""
+    nodes = split("a")
+    CAUSRetriever.from_nodes(nodes, WordEmbedding()).save(tmp_path)
+    index: Any = CAUSRetriever.load(tmp_path, WordEmbedding()).index
+    stored.index.add(*index.embedded())
+    found = {hit.node_id: hit.node for hit in stored.using(k=30).retrieve(QUERY)}
+    for node in nodes:
+        node.embedding = None
+        assert found[node.node_id] == node
 
 
 @pytest.mark.parametrize("parser", [SentenceSplitter, HierarchicalNodeParser])
