@@ -15,6 +15,7 @@ from llama_index.core.vector_stores.types import (
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
+from shared_core.index.metadata import Where
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 
 Predicate: TypeAlias = Callable[[Mapping[str, Any]], bool]
@@ -51,22 +52,25 @@ class _Matching:
         )
 
 
-def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | None:
+def where(filters: MetadataFilters | Any | None, *, own: bool = False) -> Where:
     """Return a filter for the core: wanted values where these are enough, else a function.
 
     The core looks up wanted values by column, but has to call a function for every passage. Both
     apply to the metadata that `filterable` returns. The function matches as LlamaIndex's in-memory
     store does, and takes nested filters, which that store refuses; it raises TypeError if an
-    operator does not fit the type of a value.
+    operator does not fit the type of a value. With `own`, what is not `MetadataFilters` stays as it
+    is: a database refuses what it does not understand.
 
     Raises
     ------
     ValueError
-        If `filters` is neither `MetadataFilters` nor None.
+        If `filters` is neither `MetadataFilters` nor None, unless `own`.
     """
     if filters is None:
         return None
     if not isinstance(filters, MetadataFilters):
+        if own:
+            return cast(Where, filters)
         raise ValueError(f"filters must be MetadataFilters, got {filters!r}")
     if not filters.filters:
         return None

@@ -166,7 +166,6 @@ class FusingRetriever(EngineRetriever):
                 )
             higher_is_better = scores != "distance"
         self.caus = caus_of(options, caus)
-        self.filters = filters
         self._sparse = PassageIndex(variant=variant, tokenizer=tokenizer)
         if check_bool(rescore, "rescore") and not isinstance(dense, VectorStoreIndex):
             raise ValueError("rescore=True takes a VectorStoreIndex, whose model embeds the nodes")
@@ -181,6 +180,7 @@ class FusingRetriever(EngineRetriever):
             cosines=rescore and scores == "cosine",
             listed=store.gets,
         )
+        self.filters = filters
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
         # With another manager here, that of the dense leg would keep every event.
         manager = callback_manager or getattr(leg, "callback_manager", None)

@@ -19,6 +19,7 @@ from llamaindex_posrag.filters import where
 from llamaindex_posrag.nodes import ExplainedNode, NodeChunks, explanation, isolated, nodes_of
 from shared_core import CAUS, ChunkKeys, NeighbourSpans, Placement
 from shared_core.engines import Engine
+from shared_core.engines.collection import CollectionEngine
 from shared_core.options import CAUSArguments
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
@@ -116,7 +117,7 @@ dispatcher = get_dispatcher(__name__)
 class CallArguments(CAUSArguments, total=False):
     """Keyword arguments of `EngineRetriever.using`."""
 
-    filters: MetadataFilters | None
+    filters: MetadataFilters | Any | None
 
 
 class RetrieverArguments(CallArguments, total=False):
@@ -147,8 +148,8 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         return self._filters
 
     @filters.setter
-    def filters(self, filters: MetadataFilters | None) -> None:
-        self._where = where(filters)
+    def filters(self, filters: MetadataFilters | Any | None) -> None:
+        self._where = where(filters, own=isinstance(self._engine, CollectionEngine))
         self._filters = filters
 
     def using(self, **options: Unpack[CallArguments]) -> Self:

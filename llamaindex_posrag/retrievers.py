@@ -68,7 +68,8 @@ class CAUSRetriever(EngineRetriever):
     filters
         Metadata that a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
-        LlamaIndex's stores, and ``"None"`` for a node without one.
+        LlamaIndex's stores, and ``"None"`` for a node without one. Over a database also a mapping,
+        as in LangChain, or a condition of the database's own.
     callback_manager
         By default ``Settings.callback_manager``. The model reports to it, too.
     object_map, verbose
@@ -114,7 +115,7 @@ class CAUSRetriever(EngineRetriever):
         embed_model: BaseEmbedding,
         *,
         caus: CAUS | None = None,
-        filters: MetadataFilters | None = None,
+        filters: MetadataFilters | Any | None = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,

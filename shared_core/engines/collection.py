@@ -416,7 +416,7 @@ def filtered(where: Where, own: str) -> tuple[dict[str, list[Any]], dict[str, Wi
             f"{where!r} cannot be applied in the database: give a mapping, such as "
             f'{{"lang": "en"}}, or {own}'
         )
-    accepted, ranges = conditions(where or {})
+    accepted, ranges = conditions(where or {}, own)
     for key, values in accepted.items():
         accepted[key] = [each.item() if isinstance(each, np.generic) else each for each in values]
         _check_json(accepted[key], f"filter {key!r}")

@@ -263,7 +263,7 @@ def _one_of(marks: Sequence[int]) -> str:
 def _condition(where: Where) -> str:
     if isinstance(where, str):
         return where
-    marks, ranges = wanted_marks(where)
+    marks, ranges = wanted_marks(where, "an expression of Milvus")
     within = (
         f"metadata[{json.dumps(key, ensure_ascii=False)}] {SIGNS[name]} {json.dumps(bound)}"
         for key, bounds in ranges.items()

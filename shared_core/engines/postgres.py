@@ -495,7 +495,7 @@ def _literal(vector: Vectors) -> str:
 def _condition(where: Where) -> tuple[Any, dict[str, Any]]:
     """Return a filter as a condition on the metadata, and its values by name."""
     if isinstance(where, sql.Composable):
-        return where, {}
+        return sql.SQL(where.as_string().replace("%", "%%")), {}
     accepted, ranges = filtered(where, "a condition made by psycopg.sql")
     passing, values = [sql.SQL("true")], dict[str, Any]()
     for at, (key, wanted) in enumerate(accepted.items()):

@@ -250,7 +250,7 @@ def _one_of(marks: Sequence[int]) -> Any:
 def _condition(where: Where) -> Any:
     if isinstance(where, models.Filter):
         return where
-    marks, ranges = wanted_marks(where)
+    marks, ranges = wanted_marks(where, "a qdrant_client.models.Filter")
     return models.Filter(must=[*map(_one_of, marks), *starmap(_within, ranges.items())])
 
 

@@ -422,14 +422,14 @@ def mark_of(key: str, value: Any) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1
 
 
-def wanted_marks(where: Where) -> tuple[list[list[int]], dict[str, Within]]:
+def wanted_marks(where: Where, own: str) -> tuple[list[list[int]], dict[str, Within]]:
     """Return the marks of which a passage must have one, for each key, and the bounds by key.
 
     Raises
     ------
     ValueError
-        If the filter is a function, or malformed.
+        If the filter is a function, or malformed; `own` is what else the database takes.
     """
-    accepted, ranges = filtered(where, "a filter of the database's own")
+    accepted, ranges = filtered(where, own)
     marks = [[mark_of(key, value) for value in values] for key, values in accepted.items()]
     return marks, ranges

@@ -160,13 +160,15 @@ class Within(dict[str, float]):
         return number and all(BOUNDS[name](value, bound) for name, bound in self.items())
 
 
-def conditions(where: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Within]]:
+def conditions(
+    where: Mapping[str, Any], own: str = "a function of the metadata"
+) -> tuple[dict[str, list[Any]], dict[str, Within]]:
     """Return the values that a filter accepts by key, and the bounds by key.
 
     Raises
     ------
     ValueError
-        If the filter is malformed.
+        If the filter is malformed; `own` is what to give for anything that a mapping cannot say.
     """
     if not isinstance(where, Mapping):
         raise ValueError(f"a filter must be a mapping or a function of the metadata, got {where!r}")
@@ -178,19 +180,19 @@ def conditions(where: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str
             raise ValueError(
                 f"filter {key!r}: {value!r} joins filters: name all keys in one mapping, whose "
                 "lists mean any of their values, as {'lang': ['en', 'de'], 'year': 2020}; for "
-                "anything else give a function of the metadata"
+                f"anything else give {own}"
             )
         if isinstance(value, Iterator):
             raise ValueError(f"filter {key!r}: {value!r} can be read only once; give a list")
         if isinstance(value, Mapping):
-            ranges[key] = _within(key, value)
+            ranges[key] = _within(key, value, own)
         else:
             single = isinstance(value, str | bytes) or not isinstance(value, Collection)
             values[key] = [value] if single else [*value]
     return values, ranges
 
 
-def _within(key: str, value: Mapping[str, Any]) -> Within:
+def _within(key: str, value: Mapping[str, Any], own: str) -> Within:
     numbers = all(
         isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
         for bound in value.values()
@@ -198,8 +200,7 @@ def _within(key: str, value: Mapping[str, Any]) -> Within:
     if not value or not numbers or not {*value} <= {*BOUNDS}:
         raise ValueError(
             f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; "
-            "for any of several values give a list, and for anything else a function of the "
-            "metadata"
+            f"for any of several values give a list, and for anything else {own}"
         )
     return Within(value)
 
