@@ -19,7 +19,7 @@ import zlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias, Unpack
@@ -255,8 +255,11 @@ class SparseVectorEngine(CollectionEngine):
         self, key: str, names: Sequence[str], where: Where
     ) -> tuple[list[Passage], Vectors]:
         """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
-        numbers = [int(name) for name in names if name.lstrip("-").isdecimal()]
-        found = self._marked([mark_of(key, name) for name in (*names, *numbers)], where)
+        wanted: list[Any] = [*names]
+        for name in names:
+            with suppress(ValueError):
+                wanted.append(json.loads(name))  # it may stand for a number
+        found = self._marked([mark_of(key, value) for value in wanted], where)
         found.sort(key=lambda each: each[0]["row"])
         vectors = np.array([vector for _, vector in found], np.float32)
         return [self._passage(fields) for fields, _ in found], vectors

@@ -199,16 +199,15 @@ def test_pools_are_those_of_the_index_in_memory(
 
 
 def test_a_query_has_the_same_answer(make: Make, passages: list[Passage]) -> None:
-    """Fused, placed and expanded."""
+    """Fused, placed and expanded, whatever names the document of a chunk."""
+    names = [0, 1, 2.0, 2.5, -4.0, *"56789"]
     chunks = [
-        Passage(
-            f"{n}", passage.text, {"doc_id": n // 6 if n < 30 else f"d{n // 6}", "chunk_id": n % 6}
-        )
+        Passage(f"{n}", passage.text, {"doc_id": names[n // 6], "chunk_id": n % 6})
         for n, passage in enumerate(passages[:60])
     ]
     engine, index = both_filled(make(), chunks)
     asked = [Query("sum of all elements", vectors_of(["sum of all elements"])[0])]
-    for caus in (CAUS(k=5, psi="always"), CAUS(k=3, expand=NeighbourSpans(token_budget=None))):
+    for caus in (CAUS(k=5, psi="always"), CAUS(k=9, expand=NeighbourSpans(token_budget=None))):
         (mine,), (theirs,) = caus.search(engine, asked), caus.search(index, asked)
         assert [each.text for each in mine.passages] == [each.text for each in theirs.passages]
         assert mine.scores == pytest.approx(theirs.scores, abs=1e-5)
