@@ -41,6 +41,9 @@ IDLE = 1.0
 BATCH = 500
 """Passages that one statement writes, so that none takes too long."""
 
+LONGEST = 60
+"""Bytes of a collection's name: of its tables' names PostgreSQL keeps 63, which then differ."""
+
 MOST_EF = 1000
 """What pgvector takes."""
 
@@ -169,7 +172,8 @@ class PostgresEngine(CollectionEngine):
     address
         ``postgresql://user:password@host:port/database``, or what else libpq understands.
     collection
-        First part of the names of its tables, which are made when passages are first added.
+        First part of the names of its tables, which are made when passages are first added; at
+        most 60 bytes.
     schema
         Where the tables are.
     dense
@@ -209,6 +213,11 @@ class PostgresEngine(CollectionEngine):
         **options: Unpack[CollectionArguments],
     ) -> None:
         super().__init__(collection, **options)
+        if (size := len(collection.encode())) > LONGEST:
+            raise ValueError(
+                f"the name {collection!r} has {size} bytes, and PostgreSQL takes {LONGEST}: give a "
+                "shorter one"
+            )
         self.dense = check_choice(dense, "dense", Dense)
         if check_count(ef, "ef") > MOST_EF:
             raise ValueError(f"ef must be at most {MOST_EF:,}, got {ef!r}")
