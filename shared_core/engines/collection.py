@@ -117,6 +117,15 @@ class CollectionEngine(InThreads):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shown!r}, {self.collection!r})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # as connections are shared
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self!r} holds connections, which cannot be pickled or copied: open it again by its "
+            "address, as by from_url, where it is needed"
+        )
+
     def __enter__(self) -> Self:
         return self
 

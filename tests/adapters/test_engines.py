@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,18 @@ def test_spans_from_a_database(adapter: Adapter, postgres: str) -> None:
             assert [hit[:3] for hit in mine] == [hit[:3] for hit in theirs]
             assert max(len(hit.why["chunks"]) for hit in mine) > 1
         stored.index.close()
+
+
+def test_a_deep_copy_shares_the_connections(adapter: Adapter, postgres: str) -> None:
+    """A pickle has none: in another process it is opened again."""
+    stored = opened(adapter, postgres, f"copied {type(adapter).__name__}")
+    adapter.add(stored, adapter.items(CORPUS))
+    copied = copy.deepcopy(stored)
+    assert copied.index is stored.index
+    assert adapter.ask(copied, QUERIES[0]) == adapter.ask(stored, QUERIES[0])
+    with pytest.raises(TypeError, match=r"cannot be pickled or copied: open it again .* from_url"):
+        pickle.dumps(stored)
+    stored.index.close()
 
 
 def test_what_cannot_be_connected_is_told_by_its_address(adapter: Adapter) -> None:
