@@ -28,6 +28,7 @@ from shared_core import HybridIndex
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, Transform
 from shared_core.gating.fit import FitArguments, fit_gate, fit_index
 from shared_core.gating.gate import Embedder, Found
+from shared_core.index.engine import tokenizer_of
 from shared_core.types import Tokenizer
 
 RUN = "retrieve_or_not"
@@ -100,8 +101,8 @@ class RetrievalGate(CheckedOptions):
             vectors are then taken as they are.
         **options
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
-            ``coverage`` and ``tokenizer``, see `shared_core.gating.fit.fit_gate`; and attributes of
-            the class.
+            ``coverage`` and ``tokenizer`` (by default that of a `CAUSRetriever`), see
+            `shared_core.gating.fit.fit_gate`; and attributes of the class.
 
         Raises
         ------
@@ -115,6 +116,8 @@ class RetrievalGate(CheckedOptions):
         fit: Any = {name: given.pop(name) for name in FitArguments.__annotations__ if name in given}
         model, own = model_of(retriever, embeddings), _own(retriever)
         embed = embedder_of(model).queries
+        if own is not None:
+            fit.setdefault("tokenizer", tokenizer_of(own.index))
         if contexts is not None:
             contexts = check_documents(contexts, "contexts")
             texts = [each.page_content for each in contexts]

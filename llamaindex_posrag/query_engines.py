@@ -182,7 +182,8 @@ class GatedQueryEngine(AnnouncedQueryEngine):
             Whether the answers come as streams.
         **fit
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
-            ``coverage`` and ``tokenizer``, see `shared_core.gating.fit.fit_gate`.
+            ``coverage`` and ``tokenizer`` (by default that of a retriever of this package), see
+            `shared_core.gating.fit.fit_gate`.
 
         Raises
         ------

@@ -21,12 +21,14 @@ from llama_index_instrumentation import get_dispatcher
 from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_text
 from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
+from llamaindex_posrag.retrieval import EngineRetriever
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
 from shared_core.gating.fit import FitArguments, fit_gate, fit_index
 from shared_core.gating.gate import Embedder, Found
+from shared_core.index.engine import tokenizer_of
 from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
@@ -154,6 +156,8 @@ def fit_for(
     if model is None:
         raise ValueError(f"{type(retriever).__name__} has no embedding model: give embed_model=")
     embed = embedder_of(model).queries
+    if isinstance(retriever, EngineRetriever):
+        fit.setdefault("tokenizer", tokenizer_of(retriever._engine))
     if nodes is None and isinstance(retriever, FusingRetriever):
         nodes = retriever.nodes
     if nodes is not None:

@@ -13,8 +13,9 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy.typing as npt
 
 from shared_core.index.metadata import Where
+from shared_core.index.tokenize import tokenize
 from shared_core.neighbour_spans import ChunkReader, ChunkSource
-from shared_core.types import Passage, Pool, Query
+from shared_core.types import Passage, Pool, Query, Tokenizer
 
 Leg = Literal["dense", "sparse"]
 
@@ -88,6 +89,12 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """Await `close`."""
+
+
+def tokenizer_of(engine: Engine) -> Tokenizer | None:
+    """Return the custom tokenizer of an engine or of a store's BM25 side; None: the default."""
+    own: Tokenizer | None = getattr(getattr(engine, "sparse", engine), "tokenizer", None)
+    return None if own is tokenize else own
 
 
 class InThreads:

@@ -123,6 +123,15 @@ def test_it_decides_as_the_core_does(
         assert {*decided} == {True, False}
 
 
+@pytest.mark.parametrize("over", ["build", "over_store"])
+def test_words_are_split_as_the_retriever_splits_them(adapter: GateAdapter, over: str) -> None:
+    """Also where the passages are given, as over a store."""
+    retriever = getattr(adapter, over)(CORPUS, tokenizer=str.split)
+    host = adapter.fit(retriever, CORPUS, adapter.model(embedded))
+    assert host.gate.coverage is not None
+    assert host.gate.coverage.tokenizer is str.split
+
+
 def test_any_other_retriever_has_its_finds_embedded(
     adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
 ) -> None:
