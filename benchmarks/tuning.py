@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.embedding import add_options, chosen
 from benchmarks.labelled import Collection, read
-from shared_core import HybridIndex
+from shared_core import CAUS, HybridIndex
 from shared_core.arrays import Scores
 from shared_core.cli.embedding import EmbeddingCache
 from shared_core.scoring.fusion import WEIGHTS as DEFAULTS
@@ -68,8 +68,8 @@ def measured(collection: Collection, embed: EmbeddingCache) -> tuple[Scores, Sco
     relevant = [{*collection.relevant[query]} for query in collection.queries]
     numbers = [len(ids) for ids in relevant]
     ours, min_max = (
-        ndcg_by_weight(found_by_weight(fusion, pools, relevant), numbers)
-        for fusion in ("theoretical_min", "min_max")
+        ndcg_by_weight(found_by_weight(caus, pools, relevant), numbers)
+        for caus in (CAUS(), CAUS(fusion="min_max"))
     )
     return ours, min_max
 

@@ -192,8 +192,9 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
             As `shared_core.tuning.tune`.
         """
         queries = self._queries(as_bundles(questions))
-        other = copy(self)
-        other.caus = tune(self.caus, self._engine, queries, relevant, where=self._where)
+        other, reader = copy(self), NodeChunks(self.caus.chunk_keys)
+        engine, caus = self._engine, self.caus
+        other.caus = tune(caus, engine, queries, relevant, where=self._where, reader=reader)
         return other
 
     @dispatcher.span

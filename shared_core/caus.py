@@ -324,7 +324,8 @@ class CAUS:
             each is not None for each in (self.distinct, self.per_source, self.min_similarity)
         )
 
-    def _ranking(self, pool: Pool, k: int, alpha: Alpha, reader: ChunkReader) -> Ranking:
+    def rank_pool(self, pool: Pool, k: int, alpha: Alpha, reader: ChunkReader) -> Ranking:
+        """Return the best `k` of a pool by fused score, without what the options leave out."""
         if not self._selects:
             return rank_pool(pool, k=k, alpha=alpha, fusion=self.fusion)
         below, found = None, len(pool.passages)
@@ -414,7 +415,7 @@ class CAUS:
         k = self.k if k is None else k
         alpha = self.alpha if alpha is None else alpha
         reader = reader or self.chunk_keys
-        rankings = [self._ranking(pool, k, alpha, reader) for pool in pools]
+        rankings = [self.rank_pool(pool, k, alpha, reader) for pool in pools]
         if self.expand is None:
             return [self.place(ranking, reader) for ranking in rankings]
         source = engine.neighbours(reader, where=where)

@@ -19,10 +19,10 @@ from shared_core.checking import check_several
 from shared_core.evaluation.intervals import paired_difference_interval
 from shared_core.index.engine import Engine
 from shared_core.index.metadata import Where
+from shared_core.neighbour_spans import ChunkReader
 from shared_core.placement.order_gate import rates_by_rank
 from shared_core.scoring.fusion import weight_and_lows
-from shared_core.scoring.ranking import rank_pool
-from shared_core.types import Fusion, Pool, Query, Tuning
+from shared_core.types import Pool, Query, Tuning
 from shared_core.wording import counted
 
 FOLDS = 5
@@ -49,6 +49,7 @@ def tune(
     *,
     where: Where = None,
     id_of: Callable[[str], str | None] | None = None,
+    reader: ChunkReader | None = None,
 ) -> CAUS:
     """Choose the weight of the dense leg and the hit rates by labelled questions.
 
@@ -60,7 +61,8 @@ def tune(
     Parameters
     ----------
     caus, engine
-        The options, and what is searched.
+        The options, and what is searched. What `distinct`, `per_source` or `min_similarity` leave
+        out is not found.
     queries
         At least 5, as for `CAUS.search`; the more, the freer the choice.
     relevant
@@ -69,6 +71,8 @@ def tune(
         Filter on the metadata.
     id_of
         A passage's id in the engine to that in `relevant`; None: the same.
+    reader
+        As in `CAUS.search`.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def tune(
         _warn_of_unknown(engine, frozenset().union(*wanted))
     cosines = any(pool.nearest is not None for pool in pools)
     present, _ = weight_and_lows(caus.alpha, caus.fusion, cosines=cosines)
-    found = found_by_weight(caus.fusion, pools, wanted, id_of)
+    found = found_by_weight(caus, pools, wanted, id_of, reader)
     if not found.any():
         raise ValueError(
             "no relevant passage was found for any question: are the ids in relevant, such as "
@@ -96,17 +100,17 @@ def tune(
     values = ndcg_by_weight(found, [len(ids) for ids in wanted])
     weight = choose(values, present)
     chosen, before = _held_out(values, present), values[:, _nearest(present)]
+    by_rank = found[:, _nearest(weight)]
     tuning = Tuning(
         questions=len(queries),
-        found=float(found.any(axis=(1, 2)).mean()),
+        found=float(by_rank.any(axis=1).mean()),
         alpha=weight,
         previous=present,
         ndcg=float(chosen.mean()),
         previous_ndcg=float(before.mean()),
         interval=paired_difference_interval(chosen, before),
     )
-    rates = _hit_rates(found[:, _nearest(weight)])
-    return replace(caus, alpha=weight, hit_rates=rates, tuning=tuning)
+    return replace(caus, alpha=weight, hit_rates=_hit_rates(by_rank), tuning=tuning)
 
 
 def choose(values: Scores, present: float, hold: int = HOLD) -> float:
@@ -151,16 +155,18 @@ def _warn_of_unknown(engine: Engine, wanted: frozenset[str]) -> None:
 
 
 def found_by_weight(
-    fusion: Fusion,
+    caus: CAUS,
     pools: Sequence[Pool],
     relevant: Sequence[Collection[str]],
     id_of: Callable[[str], str | None] | None = None,
+    reader: ChunkReader | None = None,
 ) -> Bools:
     """Return where relevant passages stand, by question, weight and rank: shape (n, 21, 10)."""
     there = np.zeros((len(pools), len(WEIGHTS), DEPTH), np.bool_)
+    reader = reader or caus.chunk_keys
     for question, pool in enumerate(pools):
         for at, weight in enumerate(WEIGHTS):
-            ranking = rank_pool(pool, k=DEPTH, alpha=float(weight), fusion=fusion)
+            ranking = caus.rank_pool(pool, DEPTH, float(weight), reader)
             ids = [passage.id for passage in ranking.passages]
             named = ids if id_of is None else map(id_of, ids)
             there[question, at, : len(ids)] = [id in relevant[question] for id in named]

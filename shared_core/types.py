@@ -215,7 +215,7 @@ class Tuning:
     questions
         How many there were.
     found
-        Share of them with a relevant passage among the ranks that were judged, in [0, 1].
+        Share of them with a relevant passage among the best ten by `alpha`, in [0, 1].
     alpha, previous
         The weight that was chosen, and that before.
     ndcg, previous_ndcg

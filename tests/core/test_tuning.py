@@ -24,7 +24,7 @@ def index_of(*, vectors: str) -> HybridIndex:
     passages = []
     for at in range(N):
         said = f"w{at} w{at + 1}" if vectors == "noise" else f"w{rng.integers(N)}"
-        passages.append(Passage(f"p{at}", f"about {said}"))
+        passages.append(Passage(f"p{at}", f"about {said}", {"source": at % 3}))
     near = random_vectors(N, seed=1 if vectors == "right" else 2)
     index.add(passages, near)
     return index
@@ -78,9 +78,21 @@ def test_what_it_reports_is_what_ir_measures_measures() -> None:
     assert tuning.previous_ndcg == pytest.approx(measured["nDCG@10"].mean())
     assert tuning.interval[0] <= tuning.ndcg - tuning.previous_ndcg <= tuning.interval[1]
     pools = index.pool(queries, 50)
-    by_weight = found_by_weight("theoretical_min", pools, relevant)
+    by_weight = found_by_weight(CAUS(), pools, relevant)
     values = ndcg_by_weight(by_weight, [2] * N)
     assert values[:, WEIGHTS == 0.85].mean() == pytest.approx(tuning.previous_ndcg)
+
+
+@pytest.mark.parametrize("option", [{"min_similarity": 0.2}, {"per_source": 1}, {"distinct": 0.4}])
+def test_it_measures_what_a_search_finds(option: dict[str, Any]) -> None:
+    """By the weight that was chosen, without what an option leaves out."""
+    index, (queries, relevant) = index_of(vectors="noise"), labels(40)
+    tuned, plain = (tune(caus, index, queries, relevant) for caus in (CAUS(**option), CAUS()))
+    found = zip(tuned.search(index, queries), relevant, strict=True)
+    hits = [any(each.id in ids for each in one.passages) for one, ids in found]
+    assert tuned.tuning is not None
+    assert plain.tuning is not None
+    assert tuned.tuning.found == np.mean(hits) < plain.tuning.found
 
 
 def test_hit_rates_are_those_of_the_first_relevant_passage() -> None:
