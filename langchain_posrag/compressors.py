@@ -67,8 +67,8 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     corpus
         BM25 statistics to score with; see `from_documents`. None: the candidates' own.
     tokenizer
-        Text to tokens, for the candidates' own statistics; the core's by default. A corpus has
-        its own.
+        Text to tokens, for the candidates' own statistics and `distinct`; the core's by default. A
+        corpus has its own.
     k, alpha, fusion, distinct, per_source, placement, psi, rule, hit_rates, include_scores
         As in `CAUSOptions`.
 
@@ -169,6 +169,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
             bm25,
             cosines=cosines,
             passages=partial(as_passages, documents),
+            tokenizer=self.tokenizer if self.corpus is None else self.corpus.tokenizer,
         )
         best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
         return annotated(best, arrangement) if self.include_scores else best

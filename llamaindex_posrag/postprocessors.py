@@ -169,7 +169,8 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     variant
         ``"lucene"`` or ``"okapi"``.
     tokenizer
-        Text to tokens, for BM25; `shared_core.tokenize` by default. Not part of `to_dict`.
+        Text to tokens, for BM25 and `distinct`; `shared_core.tokenize` by default. Not part of
+        `to_dict`.
     corpus
         Statistics made by `from_nodes`, with its own variant and tokenizer. Not part of `to_dict`.
 
@@ -245,6 +246,7 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
             sparse,
             passages=partial(_passages, nodes),
             reader=NodeChunks(self._caus.chunk_keys),
+            tokenizer=self.tokenizer if self.corpus is None else self.corpus.tokenizer,
         )
         return explained([nodes[at].node for at in arrangement.indices], arrangement)
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.checking import check_between, check_choice, check_count, check_counts_of
-from shared_core.index.engine import Engine
+from shared_core.index.engine import Engine, tokenizer_of
 from shared_core.index.metadata import Where
 from shared_core.neighbour_spans import (
     ChunkKeys,
@@ -48,6 +48,7 @@ from shared_core.types import (
     Pool,
     Query,
     Ranking,
+    Tokenizer,
     Tuning,
 )
 
@@ -81,7 +82,8 @@ class CAUS:
         Metadata keys that give the position of a passage in its document.
     distinct
         Leave out a passage that has at least this share of words in common with a better one, in
-        [0, 1]; 0.95: copies with a word changed. None: keep all.
+        [0, 1]; 0.95: copies with a word changed. Words are those of a custom tokenizer, if BM25
+        has one. None: keep all.
     per_source
         Most passages of one document, >= 1. None: any number.
     min_similarity
@@ -175,6 +177,7 @@ class CAUS:
         cosines: bool = False,
         passages: Callable[[], Sequence[Passage]] | None = None,
         reader: ChunkReader | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> Arrangement:
         """Rank candidates that others found by two legs, and put the best k into slots.
 
@@ -195,6 +198,8 @@ class CAUS:
             Returns the candidates; called if an option reads them.
         reader
             Reads their places; by default `chunk_keys`.
+        tokenizer
+            Text to words, for `distinct`; None: its surface words.
         """
         given = np.asarray(dense, np.float64)
         blank = not query.strip()
@@ -206,8 +211,8 @@ class CAUS:
         texts = passages()
         ranking = replace(ranking, passages=[texts[at] for at in ranking.indices])
         reader = reader or self.chunk_keys
-        kept = selected(ranking, self.k, self.distinct, self.per_source, None, reader)
-        return self.place(kept, reader)
+        options = self.distinct, self.per_source
+        return self.place(selected(ranking, self.k, *options, None, reader, tokenizer), reader)
 
     def place(self, ranking: Ranking, reader: ChunkReader | None = None) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked.
@@ -324,7 +329,14 @@ class CAUS:
             each is not None for each in (self.distinct, self.per_source, self.min_similarity)
         )
 
-    def rank_pool(self, pool: Pool, k: int, alpha: Alpha, reader: ChunkReader) -> Ranking:
+    def rank_pool(
+        self,
+        pool: Pool,
+        k: int,
+        alpha: Alpha,
+        reader: ChunkReader,
+        tokenizer: Tokenizer | None = None,
+    ) -> Ranking:
         """Return the best `k` of a pool by fused score, without what the options leave out."""
         if not self._selects:
             return rank_pool(pool, k=k, alpha=alpha, fusion=self.fusion)
@@ -333,7 +345,7 @@ class CAUS:
             pool = near_enough(pool, self.min_similarity)
             below = found - len(pool.passages)
         ranking = rank_pool(pool, k=max(1, found), alpha=alpha, fusion=self.fusion)
-        return selected(ranking, k, self.distinct, self.per_source, below, reader)
+        return selected(ranking, k, self.distinct, self.per_source, below, reader, tokenizer)
 
     @cached_property
     def _by_k(self) -> dict[int, OrderDecision]:
@@ -415,7 +427,8 @@ class CAUS:
         k = self.k if k is None else k
         alpha = self.alpha if alpha is None else alpha
         reader = reader or self.chunk_keys
-        rankings = [self.rank_pool(pool, k, alpha, reader) for pool in pools]
+        tokenizer = tokenizer_of(engine)
+        rankings = [self.rank_pool(pool, k, alpha, reader, tokenizer) for pool in pools]
         if self.expand is None:
             return [self.place(ranking, reader) for ranking in rankings]
         source = engine.neighbours(reader, where=where)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shared_core.index.tokenize import split_words
 from shared_core.neighbour_spans import ChunkReader
-from shared_core.types import Passage, Pool, Ranking
+from shared_core.types import Passage, Pool, Ranking, Tokenizer
 
 
 def near_enough(pool: Pool, min_similarity: float) -> Pool:
@@ -47,6 +47,7 @@ def selected(
     per_source: int | None,
     below: int | None,
     reader: ChunkReader,
+    tokenizer: Tokenizer | None = None,
 ) -> Ranking:
     """Return the best k of a whole pool, each with what was left out because of it.
 
@@ -64,8 +65,10 @@ def selected(
         How many were left out before, for their similarity; None: nothing was asked.
     reader
         Tells the document of a passage.
+    tokenizer
+        Text to the words that are compared; None: its surface words, in lower case.
     """
-    left_out = chosen(ranking.passages, k, distinct, per_source, below, reader)
+    left_out = chosen(ranking.passages, k, distinct, per_source, below, reader, tokenizer)
     return replace(ranking.at([*left_out]), left_out=[*left_out.values()])
 
 
@@ -76,6 +79,7 @@ def chosen(
     per_source: int | None,
     below: int | None,
     reader: ChunkReader,
+    tokenizer: Tokenizer | None = None,
 ) -> dict[int, dict[str, Any]]:
     """Return the ranks to keep, best first, each with what is left out because of it.
 
@@ -89,7 +93,7 @@ def chosen(
         if len(kept) == k:
             break
         if distinct is not None:
-            mine = _words(passage)
+            mine = _words(passage.text, tokenizer)
             twin = next((each for each in kept if overlap(words[each], mine) >= distinct), None)
             if twin is not None:
                 left_out[twin]["duplicates"].append(passage.id)
@@ -112,11 +116,12 @@ def chosen(
 def overlap(one: Counter[str], other: Counter[str]) -> float:
     """Return the share of words that two texts have in common, each as often as it occurs.
 
-    In [0, 1] (Jaccard's index of multisets); 1 for two texts without words.
+    In [0, 1] (Jaccard's index of multisets).
     """
-    every = (one | other).total()
-    return (one & other).total() / every if every else 1.0
+    return (one & other).total() / (one | other).total()
 
 
-def _words(passage: Passage) -> Counter[str]:
-    return Counter(split_words(passage.text.lower()))
+def _words(text: str, tokenizer: Tokenizer | None) -> Counter[str]:
+    """Return the words of a text; one without words is a word itself."""
+    words = split_words(text.lower()) if tokenizer is None else tokenizer(text)
+    return Counter([*words] or [text])

@@ -17,12 +17,12 @@ from shared_core.arrays import Bools, Scores
 from shared_core.caus import CAUS
 from shared_core.checking import check_several
 from shared_core.evaluation.intervals import paired_difference_interval
-from shared_core.index.engine import Engine
+from shared_core.index.engine import Engine, tokenizer_of
 from shared_core.index.metadata import Where
 from shared_core.neighbour_spans import ChunkReader
 from shared_core.placement.order_gate import rates_by_rank
 from shared_core.scoring.fusion import weight_and_lows
-from shared_core.types import Pool, Query, Tuning
+from shared_core.types import Pool, Query, Tokenizer, Tuning
 from shared_core.wording import counted
 
 FOLDS = 5
@@ -91,7 +91,7 @@ def tune(
         _warn_of_unknown(engine, frozenset().union(*wanted))
     cosines = any(pool.nearest is not None for pool in pools)
     present, _ = weight_and_lows(caus.alpha, caus.fusion, cosines=cosines)
-    found = found_by_weight(caus, pools, wanted, id_of, reader)
+    found = found_by_weight(caus, pools, wanted, id_of, reader, tokenizer_of(engine))
     if not found.any():
         raise ValueError(
             "no relevant passage was found for any question: are the ids in relevant, such as "
@@ -160,13 +160,14 @@ def found_by_weight(
     relevant: Sequence[Collection[str]],
     id_of: Callable[[str], str | None] | None = None,
     reader: ChunkReader | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Bools:
     """Return where relevant passages stand, by question, weight and rank: shape (n, 21, 10)."""
     there = np.zeros((len(pools), len(WEIGHTS), DEPTH), np.bool_)
     reader = reader or caus.chunk_keys
     for question, pool in enumerate(pools):
         for at, weight in enumerate(WEIGHTS):
-            ranking = caus.rank_pool(pool, DEPTH, float(weight), reader)
+            ranking = caus.rank_pool(pool, DEPTH, float(weight), reader, tokenizer)
             ids = [passage.id for passage in ranking.passages]
             named = ids if id_of is None else map(id_of, ids)
             there[question, at, : len(ids)] = [id in relevant[question] for id in named]

@@ -17,7 +17,6 @@ from shared_core.index.sparse.bm25 import BM25Options, Variant
 from shared_core.index.sparse.bm25_index import read_rank_bm25
 from shared_core.index.sparse.query import SparseQuery, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
-from shared_core.index.tokenize import tokenize
 from shared_core.neighbour_spans import ChunkKeys, ChunkReader, PassageNeighbours, Visible
 from shared_core.types import Passage, Tokenizer
 
@@ -113,8 +112,7 @@ class PassageIndex:
     @property
     def tokenizer(self) -> Tokenizer | None:
         """The custom tokenizer; None: the default."""
-        tokenizer = self._state.sparse.vocabulary.tokenizer
-        return None if tokenizer is tokenize else tokenizer
+        return self._state.sparse.vocabulary.custom
 
     @property
     def passages(self) -> list[Passage]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,12 @@ SAME = " ".join(WORDS)
 COPY = " ".join(["other", *WORDS[1:]])
 
 
-def index_of(texts: list[str], **options: str) -> HybridIndex:
-    index = HybridIndex(**options)  # type: ignore[arg-type]
+def pairs(text: str) -> list[str]:
+    return [text[at : at + 2] for at in range(len(text) - 1)]
+
+
+def index_of(texts: list[str], **options: Any) -> HybridIndex:
+    index = HybridIndex(**options)
     sources = [{"source": "one" if at < 3 else f"s{at}"} for at in range(len(texts))]
     passages = [Passage(f"p{at}", text, sources[at]) for at, text in enumerate(texts)]
     index.add(passages, random_vectors(len(texts), seed=3))
@@ -43,7 +48,22 @@ def test_a_copy_with_a_word_changed_is_left_out_and_another_takes_its_place() ->
     assert [id for id in everything if id not in ({"p0", "p1"} - {twin})] == kept
     assert found(index, CAUS(k=6, distinct=0.97)) == everything
     assert overlap(Counter(SAME.split()), Counter(COPY.split())) == pytest.approx(59 / 61)
-    assert overlap(Counter(), Counter()) == 1
+
+
+def test_words_are_those_of_the_tokenizer() -> None:
+    """As where a script has no spaces; by default a clause is a word."""
+    text = "请先关闭电源然后拔下插头再打开后盖检查保险丝是否已经熔断"
+    texts = [text, f"注意{text}", "巴黎是法国首都", *TEXTS[3:]]
+    copies, caus = {"p0", "p1"}, CAUS(k=6, distinct=0.8)
+    assert copies < {*found(index_of(texts), caus)}
+    assert len(copies & {*found(index_of(texts, tokenizer=pairs), caus)}) == 1
+
+
+def test_texts_without_words_are_copies_only_if_they_are_equal() -> None:
+    texts = ["→ ← ↑", "😀", "😀", *TEXTS[3:]]
+    kept = found(index_of(texts), CAUS(k=6, distinct=0.95))
+    assert len(kept) == 5
+    assert "p0" in kept
 
 
 def test_one_source_gets_so_many() -> None:

@@ -65,6 +65,11 @@ class BM25Index:
     def __len__(self) -> int:
         return self._snapshot.size
 
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The custom tokenizer; None: the default."""
+        return self._snapshot.vocabulary.custom
+
     def search(self, query: str, k: int) -> Found:
         """Return the best rows and their scores, best first, ties by row.
 

@@ -41,6 +41,8 @@ class Vocabulary:
         self.tokenizer = tokenize if tokenizer is None else tokenizer
         self.ids = {token: number for number, token in enumerate(tokens)}
         default = self.tokenizer is tokenize
+        self.custom = None if default else self.tokenizer
+        """The tokenizer; None: the default."""
         self._split: Tokenizer = str.split if default else partial(_tokens_of, self.tokenizer)
         self._known = _Numbers(self.ids, tokenize if default else _single_token)
 
