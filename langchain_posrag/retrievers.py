@@ -481,7 +481,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             As `shared_core.tuning.tune`.
         """
         queries = [self._query(check_query(question)) for question in questions]
-        id_of = getattr(self.index, "stored_id", None)
+        id_of = None
+        if isinstance(self.index, VectorStoreEngine) and self.index._unnamed:
+            id_of = self.index.stored_id
         tuned = tune(self.caus, self.index, queries, relevant, where=filter, id_of=id_of)
         chosen = {name: getattr(tuned, name) for name in ("alpha", "hit_rates", "tuning")}
         return self.model_copy(update=chosen)

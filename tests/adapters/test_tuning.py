@@ -38,9 +38,10 @@ def test_a_new_retriever_comes_back_with_what_the_core_chooses(
     assert adapter.load(tmp_path / "index").caus == expected
 
 
-def test_ids_that_are_not_in_the_index_are_told_of(adapter: Adapter) -> None:
+@pytest.mark.parametrize("over", ["build", "over_store"])
+def test_ids_that_are_not_in_the_index_are_told_of(adapter: Adapter, over: str) -> None:
     """They count as not found, which a slip in the labels should not."""
-    retriever = adapter.build(CORPUS, k=4)
+    retriever = getattr(adapter, over)(CORPUS, k=4)
     with pytest.warns(UserWarning, match="1 id that no passage of the index has, such as 'px'"):
         retriever.tune(ASKED, [["px"], *WANTED[1:]])
 
