@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -110,6 +111,12 @@ def chosen(
         left_out[rank] = {name: [] for name, value in asked.items() if value is not None}
         if below is not None:
             left_out[rank]["below_min_similarity"] = below
+    if per_source is not None and len(passages) > 1 and not any(map(reader.document_of, passages)):
+        warnings.warn(
+            f"per_source={per_source} leaves nothing out, as no passage names its document: put it "
+            "into the metadata, see ChunkKeys",
+            stacklevel=2,
+        )
     return left_out
 
 

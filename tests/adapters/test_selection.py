@@ -80,6 +80,13 @@ def test_documents_that_do_not_say_where_they_stand_are_told_of(adapter: Adapter
         assert ids(adapter.place(step, adapter.items(bare))) == [each.id for each in CORPUS]
 
 
+def test_passages_that_name_no_document_are_told_of(adapter: Adapter) -> None:
+    """Each counts as a document of its own, so that `per_source` leaves nothing out."""
+    bare = [Passage(each.id, each.text) for each in CORPUS]
+    with pytest.warns(UserWarning, match="per_source=1 leaves nothing out, as no passage names"):
+        assert len(adapter.ask(adapter.build(bare, k=4, per_source=1), QUERY)) == 4
+
+
 def test_documents_in_a_pipe_are_put_into_the_order_of_their_sources(adapter: Adapter) -> None:
     step = adapter.placer("source_order")
     assert ids(adapter.place(step, adapter.items(CORPUS))) == ["p4", "p2", "p0", "p5", "p3", "p1"]
