@@ -451,8 +451,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     ) -> list[Document]:
         found = taken(options.pop("batched", {}), check_query(query))
         if found is None:
-            where, asked = options.pop("filter", None), [await self._aquery(query)]
-            (found,) = await self.caus.asearch(self.index, asked, where=where, **options)
+            given, asked = _call_options(**options), [await self._aquery(query)]
+            (found,) = await self.caus.asearch(self.index, asked, **given)
         return self._documents(found)
 
     def tune(
@@ -556,10 +556,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         several = len(queries) > 1 and all(isinstance(query, str) for query in queries)
         return several and not self.index.embeds
 
-    def _search(
-        self, queries: Sequence[Query], *, filter: Where = None, **options: Any
-    ) -> list[Arrangement]:
-        return self.caus.search(self.index, queries, where=filter, **options)
+    def _search(self, queries: Sequence[Query], **options: Any) -> list[Arrangement]:
+        return self.caus.search(self.index, queries, **_call_options(**options))
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
@@ -571,3 +569,13 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
+
+
+def _call_options(*, filter: Where = None, **options: Any) -> dict[str, Any]:
+    """Return the options of a call as `CAUS.search` takes them; TypeError for those of no call."""
+    if others := options.keys() - {"k", "fetch_k", "alpha"}:
+        raise TypeError(
+            f"a call takes k, fetch_k, alpha and filter, got {', '.join(sorted(others))}: "
+            "set other options by retriever.model_copy(update=...)"
+        )
+    return {**options, "where": filter}

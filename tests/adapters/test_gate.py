@@ -187,7 +187,7 @@ def test_a_call_sets_options_of_the_retriever(adapter: GateAdapter, retriever: A
     assert len(adapter.decide(host, INSIDE, k=1).ids) == 1
     assert len(adapter.decide(host, INSIDE, k=5, alpha=1.0, fetch_k=9).ids) == 5
     assert len(adapter.decide(host, INSIDE).ids) == 3
-    with pytest.raises(TypeError, match="unexpected keyword argument 'kk'"):
+    with pytest.raises(TypeError, match="kk"):
         adapter.decide(host, INSIDE, kk=1)
 
 

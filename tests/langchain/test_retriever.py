@@ -75,7 +75,7 @@ async def test_options_of_a_call_hold_for_that_call(retriever: CAUSRetriever) ->
         ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
         ({"alpha": 1.5}, "1.5"),
         ({"filter": {"page": {"$ne": 3}}}, "page"),
-        ({"kk": 9}, "kk"),
+        ({"distinct": 0.9}, "takes k, fetch_k, alpha and filter, got distinct: .*model_copy"),
     ],
 )
 async def test_a_call_refuses_what_it_cannot_mean(
