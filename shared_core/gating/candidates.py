@@ -422,7 +422,7 @@ class VectorCandidates:
         ----------
         similarity
             Cosine of the query and its nearest passage, as found by the retriever's index; or the
-            cosines of several passages, of which the highest counts. Empty: there is no passage.
+            cosines of several passages, of which the highest counts. Empty: no passage was found.
         coverage
             Share of the query's words in the best passages, see `WordCoverage.share`: evidence in
             addition to the similarity.
@@ -438,7 +438,7 @@ class VectorCandidates:
             return RetrievalDecision(
                 retrieve=False,
                 policy=str(self.policy),
-                reason="there is no passage to retrieve: answer without context",
+                reason="the retriever returned no passage: answer without context",
             )
         return self.levels.decide(nearest, self.threshold, coverage)
 

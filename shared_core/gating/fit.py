@@ -62,7 +62,8 @@ def fit_gate(
         by default the key phrases (`telling_words`) of 1,000 passages, evenly spread. A passage may
         have none.
     negatives
-        Questions that the passages do not answer, instead of `EVERYDAY_QUESTIONS`.
+        Questions that the passages do not answer, instead of `EVERYDAY_QUESTIONS`, which are
+        English: give some of each other language that is asked.
     policy, threshold
         As in `VectorCandidates`.
     transform
@@ -243,7 +244,10 @@ def _join_labelled(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> tuple[
         if values.size < LEAST_LABELLED:
             raise ValueError(f"{name}: at least {LEAST_LABELLED} queries, got {values.size}")
         if (bad := values[~np.isfinite(values)]).size:
-            raise ValueError(f"{name}: similarities must be finite, got {bad[0]}")
+            raise ValueError(
+                f"{name}: similarities must be finite, got {bad[0]}: one is None where the "
+                "retriever returned no passage, as below its min_similarity: measure without that"
+            )
     labels = np.repeat([True, False], [values.size for values in arrays])
     return np.concatenate(arrays), labels
 

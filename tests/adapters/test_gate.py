@@ -251,7 +251,7 @@ def test_an_empty_index_is_answered_without_context(
     """Everything was deleted since the fit; and there is nothing to fit on from the start."""
     empty = adapter.build([], adapter.model(embedded))
     found = ask(adapter.host(empty, adapter.fit(retriever).gate), INSIDE)
-    assert found.decision["reason"].startswith("there is no passage to retrieve")
+    assert found.decision["reason"].startswith("the retriever returned no passage")
     assert "Think step by step" in found.prompt
     with pytest.raises(ValueError, match="needs at least 10 pseudo-queries, got 0"):
         adapter.fit(empty)

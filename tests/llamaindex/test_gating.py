@@ -241,7 +241,7 @@ def test_no_answer_is_ever_empty_for_want_of_nodes(
     response = ask(GatedQueryEngine(inner, MockLLM(), engine.gate), INSIDE)
     assert str(ask(inner, INSIDE)) == "Empty Response", "what it would have been"
     assert "Think step by step" in str(response)
-    assert response.metadata["retrieval"]["reason"].startswith("there is no passage")
+    assert response.metadata["retrieval"]["reason"].startswith("the retriever returned no passage")
 
 
 def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:

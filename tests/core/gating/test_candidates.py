@@ -289,5 +289,6 @@ def test_labelled_queries_choose_a_policy_and_threshold(
         choose_policy(gate, positives, negatives[:2])
     with pytest.raises(ValueError, match="folds must be an integer >= 2, got 1"):
         choose_policy(gate, positives, negatives, folds=1)
-    with pytest.raises(ValueError, match="positives: similarities must be finite, got nan"):
-        choose_policy(gate, [math.nan, *positives], negatives)
+    for missing in (math.nan, None):
+        with pytest.raises(ValueError, match=r"positives: .* finite, got nan: one is None where"):
+            choose_policy(gate, [missing, *positives], negatives)
