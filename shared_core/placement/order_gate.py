@@ -27,15 +27,12 @@ from shared_core.evaluation.intervals import contrast_interval, independent_cont
 from shared_core.placement import resolve_placement
 from shared_core.placement.placements import Inverse, Placement, UShape
 from shared_core.sensitivity.position_sensitivity import THRESHOLD, interpolated
-from shared_core.sensitivity.profile import NEAR, PositionProfile
+from shared_core.sensitivity.profile import FARTHEST, NEAR, PositionProfile
 from shared_core.types import OrderDecision, OrderRule
 from shared_core.wording import counted
 
 Psi: TypeAlias = float | PositionProfile | str | Path | None
 """A position sensitivity index, a profile, its path or name, ``"always"`` or ``"never"``."""
-
-FARTHEST = 2
-"""Times the passages of a profile up to which its curve is stretched."""
 
 CANDIDATES: tuple[Placement, ...] = (Inverse(), UShape(), UShape(best_at="end"))
 """The orders that ``"auto"`` compares with the ranked one: few, and none made from the profile,
@@ -100,8 +97,8 @@ def decide_order(
         Number of passages; by default as many as the profile was measured with.
     tokens
         Tokens of the passages, if known. Of a profile of several lengths that which is nearest to
-        them, or to `k`, decides; between two, an order must be better by both, whichever of them
-        it is made from.
+        them, or to `k`, decides, see `PositionProfile.nearest`; between two, an order must be
+        better by both, whichever of them it is made from.
     rule
         How a profile decides. ``"gain"``: an order is expected to gain
         ``sum over ranks of hit_rates[rank] * (accuracy[its slot] - accuracy[rank])`` over the

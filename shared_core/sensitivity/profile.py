@@ -25,6 +25,9 @@ from shared_core.sensitivity.records import Interval, Measurement, checked_inter
 NEAR = 0.1
 """Two lengths are the same if one is longer by at most that share."""
 
+FARTHEST = 2
+"""Times the passages of a profile up to which its curve is stretched."""
+
 Outcomes = tuple[tuple[float, ...], ...]
 
 
@@ -157,6 +160,8 @@ class PositionProfile(Measurement):
     def nearest(self, k: int, tokens: float | None = None) -> tuple[PositionProfile, ...]:
         """Return what was measured at a length, or next to it: one profile, or two it is between.
 
+        What was measured with less than half as many passages is left out, unless all was.
+
         Parameters
         ----------
         k
@@ -164,7 +169,8 @@ class PositionProfile(Measurement):
         tokens
             Tokens of these. Where they are known, of the profiles too, they say what is near.
         """
-        measured = self.by_length
+        enough = tuple(each for each in self.by_length if k <= FARTHEST * each.k)
+        measured = enough or self.by_length
         size, sizes = float(k), [float(each.k) for each in measured]
         known = [each.tokens for each in measured if each.tokens is not None]
         if tokens is not None and len(known) == len(measured):

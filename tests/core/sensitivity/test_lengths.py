@@ -90,6 +90,15 @@ def test_longer_passages_are_another_length() -> None:
     assert "says little of 21" in decide_order(BOTH, k=21, tokens=2100).reason
 
 
+def test_a_length_of_less_than_half_the_passages_says_nothing() -> None:
+    """Though it is nearer by tokens, as where passages are shorter than those of the probe."""
+    assert decide_order(BOTH, k=10, tokens=300).reason.endswith(
+        "(measured with 10 passages and 1,000 tokens, interpolated to 10 and 300)"
+    )
+    assert decide_order(BOTH, k=7).opened
+    assert "(measured with 3 passages" in decide_order(BOTH, k=6).reason
+
+
 def test_the_index_of_the_paper_takes_the_cautious_one() -> None:
     assert decide_order(BOTH, k=10, rule="psi").opened
     decided = decide_order(BOTH, k=6, rule="psi")
