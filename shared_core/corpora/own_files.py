@@ -11,6 +11,12 @@ from shared_core.types import Passage
 SUFFIXES = (".md", ".markdown", ".rst", ".txt")
 LONGEST = 1000
 """Characters of a passage; a paragraph that is longer stays whole."""
+HEADING = re.compile(
+    r"^[ \t]*(?P<fence>```+|~~~+)[^`\n]*\n(?:.*\n)*?[ \t]*(?P=fence)"
+    r"|^#{1,6}[ \t]+(?P<heading>.+?)[ \t]*#*$",
+    re.M,
+)
+"""A heading; or a block of code, which is matched so that its comments are not."""
 LEAST_WORDS = 3
 """Words from which a heading or sentence is taken for a question."""
 
@@ -40,7 +46,7 @@ def folder_passages(folder: Path) -> list[Passage]:
         if file.suffix.lower() in SUFFIXES and file.is_file()
         if not any(part.startswith(".") for part in file.relative_to(folder).parts)
         for passage in _passages(
-            file.relative_to(folder).as_posix(), file.read_text("utf-8", "replace")
+            file.relative_to(folder).as_posix(), file.read_text("utf-8-sig", "replace")
         )
     ]
     if not found:
@@ -49,13 +55,14 @@ def folder_passages(folder: Path) -> list[Passage]:
 
 
 def _passages(name: str, text: str) -> Iterator[Passage]:
-    number = 0
+    number, above = 0, ""
     for heading, block in _sections(text):
+        above += f"{heading}\n\n" if heading else ""
         for piece in _pieces(block):
             metadata = {"doc_id": name, "chunk_id": number, "heading": heading}
-            told = f"{heading}\n\n{piece}" if heading else piece
-            yield Passage(f"{name}#{number}", told, metadata)
+            yield Passage(f"{name}#{number}", above + piece, metadata)
             number += 1
+        above = "" if block.strip() else above
 
 
 def _pieces(block: str) -> Iterator[str]:
@@ -72,9 +79,12 @@ def _pieces(block: str) -> Iterator[str]:
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
     """Yield headings, "" before the first one, with the text below."""
-    pieces = re.split(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", text, flags=re.M)
-    yield "", pieces[0]
-    yield from zip(pieces[1::2], pieces[2::2], strict=True)
+    heading, start = "", 0
+    for found in HEADING.finditer(text):
+        if found["heading"]:
+            yield heading, text[start : found.start()]
+            heading, start = found["heading"], found.end()
+    yield heading, text[start:]
 
 
 def questions_from(passages: Sequence[Passage], n: int) -> list[str]:

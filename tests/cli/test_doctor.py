@@ -87,6 +87,17 @@ def test_a_folder_is_cut_at_headings_and_paragraphs(folder: Path) -> None:
         folder_passages(folder / ".hidden" / "nothing")
 
 
+def test_code_has_no_headings_and_one_without_text_goes_with_the_next(tmp_path: Path) -> None:
+    """Nor does a byte order mark hide one."""
+    code = "```bash\n# download the package first\npip install it\n```"
+    text = f"# The whole guide\n\n## Install\n\n{code}\n\n## Usage\n\nCall it.\n"
+    (tmp_path / "README.md").write_text(text, "utf-8-sig")
+    install, usage = folder_passages(tmp_path)
+    assert install.text == f"The whole guide\n\nInstall\n\n{code}"
+    assert install.metadata["heading"] == "Install"
+    assert usage.text == "Usage\n\nCall it."
+
+
 def test_questions_are_headings_and_first_sentences(folder: Path) -> None:
     asked = questions_from(folder_passages(folder), 5)
     assert "How to resize an image" in asked
