@@ -22,6 +22,7 @@ from shared_core.index.metadata import Where
 from shared_core.neighbour_spans import ChunkReader
 from shared_core.placement.order_gate import rates_by_rank
 from shared_core.scoring.fusion import weight_and_lows
+from shared_core.sensitivity.questions import check_repeats
 from shared_core.types import Pool, Query, Tokenizer, Tuning
 from shared_core.wording import counted
 
@@ -82,8 +83,8 @@ def tune(
     Raises
     ------
     ValueError
-        If there are too few queries, or not as many `relevant`; one of those is empty or a string;
-        or no relevant passage was found for any query.
+        If there are too few queries, a text is repeated, or there are not as many `relevant`; one
+        of those is empty or a string; or no relevant passage was found for any query.
     """
     wanted = _checked(queries, relevant)
     pools = engine.pool(queries, caus.depth(), where=where)
@@ -137,6 +138,7 @@ def _checked(queries: Sequence[Query], relevant: Sequence[Collection[str]]) -> l
             f"give at least {FOLDS} questions, and the ids of the relevant passages of each; got "
             f"{len(queries)} questions and relevant= for {len(relevant)}"
         )
+    check_repeats(((query.text, None) for query in queries), "give it once, with all its passages")
     for at, ids in enumerate(relevant):
         check_several(ids, f"relevant[{at}]")
         if not ids:

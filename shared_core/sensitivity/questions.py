@@ -269,7 +269,7 @@ def _too_few_distractors(question: ProbeQuestion, k: int, *, fewest: int) -> Val
     )
 
 
-def check_repeats(asked: Iterable[tuple[str, Hashable]]) -> None:
+def check_repeats(asked: Iterable[tuple[str, Hashable]], way_out: str = "leave one out") -> None:
     """Raise ValueError if a pair is repeated: a question, and what distinguishes its namesakes."""
     seen: dict[tuple[str, Hashable], int] = {}
     for number, key in enumerate(asked, start=1):
@@ -277,5 +277,5 @@ def check_repeats(asked: Iterable[tuple[str, Hashable]]) -> None:
         if first != number:
             raise ValueError(
                 f"question {number} repeats question {first}, {key[0]!r}, which would make the "
-                "interval too narrow; leave one out"
+                f"interval too narrow; {way_out}"
             )

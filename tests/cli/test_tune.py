@@ -62,7 +62,10 @@ def test_a_file_and_a_collection_are_tuned_alike(
         ([{"question": " ", "gold": "a"}], 'line 1: question must be a text, got " "'),
         ([{"question": "q", "gold": []}], "gold must be the id of a document, or several, got []"),
         ([{"question": "q", "gold": [3]}], "gold must be the id of a document, or several, got [3"),
-        ([{"question": "q", "gold": "x"}] * 5, "no relevant passage was found for any question"),
+        (
+            [{"question": f"q{n}", "gold": "x"} for n in range(5)],
+            "no relevant passage was found for any question",
+        ),
     ],
 )
 def test_wrong_lines_are_refused(

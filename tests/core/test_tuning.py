@@ -116,5 +116,7 @@ def test_hit_rates_are_those_of_the_first_relevant_passage() -> None:
 def test_wrong_labels_are_refused(relevant: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tune(CAUS(), index_of(vectors="noise"), QUERIES[:5], relevant)
+    with pytest.raises(ValueError, match=r"question 6 repeats .* with all its passages"):
+        tune(CAUS(), index_of(vectors="noise"), [*QUERIES[:5], QUERIES[0]], [{"p0"}] * 6)
     with pytest.raises(ValueError, match="at least 5 questions"):
         tune(CAUS(), index_of(vectors="noise"), *labels(4))
