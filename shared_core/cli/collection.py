@@ -89,6 +89,17 @@ def fill(
     return added
 
 
+def described(engine: CollectionEngine) -> dict[str, Any]:
+    """Return what a collection holds and was made with, or raise ValueError if it is not there."""
+    found = engine.describe()
+    if found is None:
+        raise ValueError(
+            f"there is no collection {engine.collection!r} in {engine.shown}: give --collection "
+            "the name of another, or make it with posrag index"
+        )
+    return found
+
+
 def show(found: Mapping[str, Any], console: Console) -> str:
     """Show each number and option of a collection; return what is amiss, "" if nothing is."""
     for name, line in LINES.items():

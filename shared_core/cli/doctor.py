@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     if "://" in arguments.what:
         with collection.opened(arguments.what, arguments.collection) as engine:
-            found = engine.describe() or {"passages": 0}
+            found = collection.described(engine)
         amiss = collection.show(found, console)
         console.show(amiss or "Nothing is amiss.")
         return 1 if amiss else 0

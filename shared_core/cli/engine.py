@@ -25,12 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_installed("rich", *collection.packages(arguments.url))
     console = Console()
     with collection.opened(arguments.url, arguments.collection) as engine:
-        found = engine.describe()
-    if found is None:
-        raise ValueError(
-            f"there is no collection {arguments.collection!r} in {engine.shown}: give --collection "
-            "the name of another, or make it with posrag index"
-        )
+        found = collection.described(engine)
     console.show(f"{arguments.collection} in {engine.shown}", whole=True)
     amiss = collection.show(found, console)
     if amiss:

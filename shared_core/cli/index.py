@@ -33,6 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     check_installed("rich", *EMBEDDING, *collection.packages(arguments.engine))
     console = Console()
+    if ":memory:" in arguments.engine:
+        raise ValueError(
+            f"{arguments.engine} is gone when this command ends: give --engine a folder, such as "
+            "qdrant:///folder, or a server"
+        )
     passages = read_passages(arguments.data)
     model = EmbeddingModel(arguments.embedding)
     with collection.opened(arguments.engine, arguments.collection) as engine:

@@ -58,6 +58,7 @@ def _opened(arguments: argparse.Namespace, embed: EmbeddingCache) -> Iterator[En
         yield indexed(read_passages(arguments.documents), embed)
         return
     with collection.opened(arguments.engine, arguments.collection) as engine:
+        collection.described(engine)
         yield engine
 
 

@@ -52,6 +52,8 @@ def test_a_file_and_a_collection_are_tuned_alike(
         engine.add(PASSAGES, model.embed([passage.text for passage in PASSAGES]))
     assert tuned(tmp_path, LABELLED, "--engine", postgres, "--collection", "tuned") == 0
     assert said(capsys)[0] == told
+    assert tuned(tmp_path, LABELLED, "--engine", postgres, "--collection", "other") == 2
+    assert "there is no collection 'other' in postgresql://" in said(capsys)[1]
 
 
 @pytest.mark.parametrize(
