@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
-from shared_core.comparison.result import BASELINES
 from shared_core.comparison.text_report import (
     BY_P_VALUE,
     UNGRADED,
@@ -89,14 +88,17 @@ def file_lines(folder: Path, journal: Journal) -> Iterator[str]:
 def legend(result: ComparisonResult) -> str:
     """Say what the figures of the tables are."""
     scale = "" if result.graders[0] in UNGRADED else ", from 0 (all wrong) to 1 (all right)"
-    return (
-        f"{', '.join(result.graders)}: mean over questions{scale}. "
-        f"{meanings(result.graders)}{budget_text(result)}"
+    differences = (
         f"less X: difference from X, in {result.graders[0]}. "
         f"In brackets {result.confidence:.0%} intervals, each on its own: {BY_P_VALUE}; "
         f"p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of "
         "right and wrong, within-question permutation tests where outcomes are graded or one side "
         "is a mean of several orders)."
+    )
+    return (
+        f"{', '.join(result.graders)}: mean over questions{scale}. "
+        f"{meanings(result.graders)}{budget_text(result)}"
+        + (differences if result.baselines else f"In brackets {result.confidence:.0%} intervals.")
     )
 
 
@@ -105,12 +107,12 @@ def _table(result: ComparisonResult, setting: SettingResult) -> Table:
     built.add_column("strategy", no_wrap=True)
     for grader in result.graders:
         built.add_column(grader, justify="right")
-    for baseline in BASELINES:
+    for baseline in result.baselines:
         built.add_column(f"less {baseline}", justify="right")
     for strategy in setting.strategies:
         built.add_row(
             strategy.name,
             *(estimate_text(strategy.estimates[grader]) for grader in result.graders),
-            *(difference(strategy, baseline) for baseline in BASELINES),
+            *(difference(strategy, baseline) for baseline in result.baselines),
         )
     return built

@@ -330,6 +330,11 @@ class ComparisonResult:
     token_budget: int | None = None
     steps: tuple[StepResult, ...] = ()
 
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """What reports compare with: nothing if the ranked answers themselves are the measure."""
+        return BASELINES if self.questions[0].answers else ()
+
     def to_json(self) -> str:
         """Return all of it as JSON; the same result gives the same text."""
         fields = {"format": FORMAT, **asdict(self)}

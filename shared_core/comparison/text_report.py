@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from shared_core.comparison.result import (
-    BASELINES,
+    SEQUENTIAL,
     ComparisonResult,
     Estimate,
     Failure,
@@ -63,14 +63,15 @@ def _blocks(result: ComparisonResult) -> Iterator[str]:
 
 def _rows(result: ComparisonResult, setting: SettingResult) -> Iterator[Sequence[str]]:
     level = f"{result.confidence:.0%}"
-    heads = (f"less {name} [{level}]" for name in BASELINES)
-    yield ("strategy", *(f"{name} [{level}]" for name in result.graders), *heads, "detectable")
+    heads = (f"less {name} [{level}]" for name in result.baselines)
+    last = ("detectable",) if result.baselines else ()
+    yield ("strategy", *(f"{name} [{level}]" for name in result.graders), *heads, *last)
     for strategy in setting.strategies:
         yield (
             strategy.name,
             *(estimate_text(strategy.estimates[name]) for name in result.graders),
-            *(difference(strategy, baseline) for baseline in BASELINES),
-            detectable(strategy),
+            *(difference(strategy, baseline) for baseline in result.baselines),
+            *(detectable(strategy) for _ in last),
         )
 
 
@@ -115,7 +116,7 @@ def signed(comparison: PairedComparison) -> str:
 
 def detectable(strategy: StrategyResult) -> str:
     """Return the smallest difference from the ranked order that the questions would show."""
-    found = strategy.against.get(BASELINES[0])
+    found = strategy.against.get(SEQUENTIAL)
     return "" if found is None else smallest(found)
 
 
@@ -222,20 +223,22 @@ def meanings(graders: Sequence[str]) -> str:
 
 def method_lines(result: ComparisonResult) -> Iterator[str]:
     """Say how the figures came about."""
+    tests = (
+        f", each on its own: {BY_P_VALUE}. p-values are those of the within-question permutation "
+        "test of the mean, or of the paired Wilcoxon signed-rank test where it comes to the same: "
+        "between two single orders whose outcomes change by one size, as right and wrong do. They "
+        f"are corrected by Holm for {counted(result.tests, 'comparison')} of this report. "
+        "Detectable is the difference from sequential that this number of questions shows with a "
+        f"chance of about {result.power:.0%} after that correction"
+    )
     yield (
         f"{questions_asked(result)}; graded by {result.graders[0]}, which decides"
         + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
         + meanings(result.graders)
         + budget_text(result)
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
-        f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each on "
-        f"its own: {BY_P_VALUE}. p-values are those of the within-question permutation test of "
-        "the mean, or of the paired Wilcoxon signed-rank test where it comes to the same: between "
-        "two single orders whose outcomes change by one size, as right and wrong do. They are "
-        "corrected by Holm for "
-        f"{counted(result.tests, 'comparison')} of this report. Detectable is the difference from "
-        f"sequential that this number of questions shows with a chance of about {result.power:.0%} "
-        "after that correction. sequential is the ranked order, best first."
+        f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions"
+        f"{tests if result.baselines else ''}. sequential is the ranked order, best first."
     )
     if any(each.name == DistractionAware.name for each in result.settings[0].strategies):
         yield (

@@ -95,13 +95,17 @@ def test_graders_without_answers_are_refused(
     questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without them it is said what is measured instead."""
-    text = questions.read_text(encoding="utf-8").replace('"answers"', '"answer"')
+    text = questions.read_text(encoding="utf-8").replace('"answers"', '"expected"')
     questions.write_text(text, encoding="utf-8")
     command = ["compare", "--data", str(questions), "--model", f"{MODULE}:last", "--k", "4"]
     out = refused(capsys, *command, "--output", str(tmp_path), "--graders", "f1")
     assert "--graders f1: no question of " in out
     assert compare(questions, tmp_path / "report", "--plan") == 0
     assert "No question has answers: what is measured is how many answers" in said(capsys)[0]
+    assert compare(questions, tmp_path / "report") == 0
+    out = said(capsys)[0]
+    assert "same: mean over questions" in out
+    assert "less" not in out
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda how: how.name)
