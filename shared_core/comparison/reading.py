@@ -116,6 +116,8 @@ def _document(data: Mapping[str, Any], known: Container[str]) -> tuple[str, str]
 def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Question:
     """Return the question of a line; `named`: strings are ids of documents in a file."""
     check_fields(data, ("question",))
+    if "answer" in data and "answers" not in data:
+        raise ValueError('accepted answers are in the field "answers", not "answer": rename it')
     ranking: tuple[str, ...] = ()
     if data.get("documents") is not None:
         ranking = tuple(_ranked(collected, named, each) for each in _several(data, "documents"))

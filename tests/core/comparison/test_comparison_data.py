@@ -85,6 +85,7 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
         ({"question": " ", "answers": ["a"], "documents": ["x"]}, "question must not be blank"),
         ({"question": "Q", "answers": [1], "documents": ["x"]}, "answers must be strings, got [1]"),
         ({"question": "Q", "answers": [" "], "documents": ["x"]}, "has a blank answer"),
+        ({"question": "Q", "answer": "a", "documents": ["x"]}, 'the field "answers", not "answer"'),
         ({**ASKED, "documents": []}, "documents is empty"),
         ({**ASKED, "documents": [" "]}, "a passage must not be blank"),
         ({**ASKED, "documents": [3]}, "with text (or page_content) and perhaps an id, all of them"),
