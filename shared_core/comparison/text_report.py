@@ -153,8 +153,9 @@ def step_lines(result: ComparisonResult) -> Iterator[str]:
         gained, low, high = (100 * value for value in (each.gain.difference, *each.gain.interval))
         cost = ""
         if each.seconds is not None:
-            per_second = f"{gained / each.seconds:+,.2f} points a second"
-            cost = f", for {each.seconds:.2g} s a question (median): {per_second}"
+            cost = f", for {each.seconds:.2g} s a question (median)"
+            if gained > 0:
+                cost += f": {gained / each.seconds:+,.2f} points a second"
         yield (
             f"{each.step} {verbs[each.gain.shown(1 - result.confidence)]} ({each.setting}): "
             f"{gained:+.1f} [{low:+.1f}, {high:+.1f}] points of {result.graders[0]}, "

@@ -428,6 +428,7 @@ def test_an_optional_step_gains_over_the_same_pipeline_without_it(
     assert gained.steps[0].gain.difference == 1
     text = to_markdown(gained)
     assert "- +rerank gains (given+rerank, k=2): +100.0 [" in text
+    assert (text.count("points a second"), to_markdown(result).count("points a second")) == (1, 0)
     assert "- +distinct is not shown to gain (given+rerank+distinct, k=2): +0.0" in text
     assert ComparisonResult.from_json(gained.to_json()) == gained
     assert not Comparison(ks=(2,)).run(first, codes(12)).steps
