@@ -52,7 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--figure", type=options.path, help="file of the plotted curve (default: next to the "
         "profile)")  # fmt: skip
     cost = group("cost and resuming")
-    cost.add_argument("--max-calls", type=int, help="most calls to the model")
+    cost.add_argument("--max-calls", type=int, help="most calls to the model; answers that "
+        "are kept count, too")  # fmt: skip
     options.add_fresh_and_plan(cost)
     options.add_asking(group("how the model is asked"))
     parser.epilog = options.GRADERS_HELP

@@ -36,7 +36,6 @@ from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.responses import MAX_FAILED, check_max_failed
 from shared_core.generation.templates import ABSTAIN, ANSWER, LAYOUTS, PromptTemplate
-from shared_core.placement.order_gate import profile_of
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.profile import PositionProfile
 
@@ -262,7 +261,9 @@ class Comparison:
     @cached_property
     def known_profile(self) -> PositionProfile | None:
         """The position profile, loaded."""
-        return profile_of(self.profile)
+        if self.profile is None or isinstance(self.profile, PositionProfile):
+            return self.profile
+        return PositionProfile.load(self.profile)
 
     @cached_property
     def known_curve(self) -> PositionalCurve | None:

@@ -282,7 +282,13 @@ def with_baselines(specs: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
         of a baseline.
     """
     known = [*map(_known, specs)]
-    check_distinct("strategies", [*map(_name, known)])
+    names = [*map(_name, known)]
+    also = "".join(
+        f" ({spec} is {name})"
+        for spec, name in zip(specs, names, strict=True)
+        if isinstance(spec, str) and spec != name
+    )
+    check_distinct(f"strategies{also}", names)
     baselines = (Sequential(), SHUFFLE)
     others = [each for each in known if each not in baselines]
     for each in others:

@@ -558,6 +558,10 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
         ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
         ({"strategies": ("best",)}, "no strategy 'best'"),
         ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
+        (
+            {"strategies": ("u_shape", "edge_balanced")},
+            r"strategies \(edge_balanced is u_shape\) must",
+        ),
         ({"strategies": (Shuffle(seed=7),)}, r"'shuffle' takes part .* Shuffle\(seed=7\) cannot"),
         ({"graders": ("bleu",)}, "bleu"),
         ({"shuffles": 0}, "shuffles must be an integer >= 1, got 0"),
@@ -569,7 +573,7 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
     """Before anything is retrieved or asked."""
     with pytest.raises(ValueError, match=message):
         Comparison(**options)  # type: ignore[arg-type]
-    with pytest.raises(ProfileNotFoundError, match="nobody"):
+    with pytest.raises(ProfileNotFoundError, match=r"nobody.*`posrag probe MODEL` measures one$"):
         Comparison(profile="nobody")
 
 
