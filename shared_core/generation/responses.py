@@ -89,8 +89,9 @@ def checked(
 ) -> dict[Request, Response | Failed]:
     """Return the response to each request as it is kept, or what is wrong with it.
 
-    A text is kept as it is, scores as a list of floats. It has failed if it is neither a text for a
-    prompt, nor log-probabilities for a continuation.
+    A text is kept without the prompt where it begins with that, scores as a list of floats. It has
+    failed if it is neither a text for a prompt, nor log-probabilities for a continuation, or if the
+    prompt is in the text, whose passages would be graded with the answer.
 
     Raises
     ------
@@ -115,8 +116,12 @@ def checked(
 def _checked(name: str, request: Request, response: object) -> Response | Failed:
     if len(request) == 1:
         if isinstance(response, str):
-            return str(response)
-        must = "a str"
+            answer = str(response).removeprefix(request[0])
+            if request[0].strip() not in answer:
+                return answer
+            must = "the answer alone (of a pipeline of transformers: return_full_text=False)"
+        else:
+            must = "a str"
     else:
         scores = [*response] if isinstance(response, Iterable) else []
         if scores and all(map(_is_log_probability, scores)):

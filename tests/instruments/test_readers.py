@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import transformers
+from langchain_community.llms.huggingface_pipeline import HuggingFacePipeline
+
 from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
 from instruments.frameworks import Corpus, embedded_once, langchain_chain, llamaindex_engine
@@ -129,3 +132,23 @@ def test_behind_a_chain_and_an_engine_it_gives_the_same_answers(name: str) -> No
         )
     if name == "biased":
         assert scores["u_shape"] > scores["shuffle"]
+
+
+def test_a_pipeline_that_returns_its_prompt_is_graded_by_the_answer_alone() -> None:
+    """As LangChain's does by default: the passages in the prompt hold every right answer."""
+    local = reader("biased")
+    pipeline = transformers.pipeline(
+        "text-generation",
+        model=local.model,
+        tokenizer=local.tokenizer,
+        max_new_tokens=4,
+        do_sample=False,
+    )
+    probe = Probe(k=10, measure="accuracy", slots=(0, 4, 9), looks=1)
+    found, known = (
+        probe.run(model, probe_questions(10, k=10, seed=1)).accuracy
+        for model in (HuggingFacePipeline(pipeline=pipeline), local)
+    )
+    assert found == known
+    assert known is not None
+    assert min(known) < 1

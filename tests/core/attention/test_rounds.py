@@ -43,8 +43,8 @@ def cases(n: int, k: int = 10) -> list[Case]:
     return shuffled_cases(n, k=k, seed=7)[0]
 
 
-def echo(prompts: Sequence[str]) -> list[str]:
-    return [*prompts]
+def shout(prompts: Sequence[str]) -> list[str]:
+    return [prompt.upper() for prompt in prompts]
 
 
 # --- every method ---
@@ -92,10 +92,11 @@ def test_documents_are_placed_by_the_order_they_come_in(placement: Any) -> None:
     """Rank 0 is the first; any model will do, and by default they stay as they come (Vanilla)."""
     order = resolve_placement(placement)(6)
     for case in cases(3, k=6):
-        [found] = OneRound(placement=placement).run(echo, [case])
+        [found] = OneRound(placement=placement).run(shout, [case])
         assert found.order == order
         assert found.answer == found.first_answer
-        assert found.answer == ANSWER.render([case.documents[at] for at in order], case.question)
+        prompt = ANSWER.render([case.documents[at] for at in order], case.question)
+        assert found.answer == prompt.upper()
         assert (found.scores, found.rounds) == ((6.0, 5.0, 4.0, 3.0, 2.0, 1.0), 1)
     assert OneRound().placement == "sequential"
 
@@ -117,8 +118,8 @@ def test_a_curve_places_a_ranking(placement: str) -> None:
 
 def test_what_one_round_cannot_do_is_said_in_one_line() -> None:
     """Only a local model's tokens are counted, and it reads so many."""
-    with pytest.raises(ValueError, match="give a HuggingFaceModel, got 'echo', a CallableModel"):
-        OneRound(placement="attention_u_shape", curve=CURVE).run(echo, cases(1))
+    with pytest.raises(ValueError, match="give a HuggingFaceModel, got 'shout', a CallableModel"):
+        OneRound(placement="attention_u_shape", curve=CURVE).run(shout, cases(1))
     with pytest.raises(GenerationError, match="more than the 512 that biased reads"):
         OneRound().run(reader(), [Case(question="q?", documents=["amber " * 600])])
 

@@ -76,12 +76,13 @@ def test_a_model_writes_pseudo_queries() -> None:
 
 def test_the_prompt_of_pseudo_queries_is_replaceable_and_checked() -> None:
     """Other braces are text; the passage may hold braces too."""
-    model, prompt = answering("<prompt>"), "{x} {count}: {passage}"
-    assert generate_pseudo_queries(["a {count}"], model, prompt=prompt, count=2) == [
-        ["{x} 2: a {count}"]
+    loud = CallableModel(lambda prompts: [prompt.upper() for prompt in prompts], name="loud")
+    prompt = "{x} {count}: {passage}"
+    assert generate_pseudo_queries(["a {count}"], loud, prompt=prompt, count=2) == [
+        ["{X} 2: A {COUNT}"]
     ]
     with pytest.raises(ValueError, match=r"prompt must hold \{passage\} once, got it 0 times"):
-        generate_pseudo_queries(["a"], model, prompt="no place")
+        generate_pseudo_queries(["a"], loud, prompt="no place")
     with pytest.raises(GenerationError, match="wrote no question"):
         generate_pseudo_queries(["a"], answering("\n"))
 

@@ -154,7 +154,7 @@ def test_calls_are_made_at_once(journal: Journal) -> None:
         return model(requests)
 
     client = client_of(call, journal, batch_size=2, concurrency=4)
-    requests = [(f"{n}",) for n in range(16)]
+    requests = [(f"p{n}",) for n in range(16)]
     token = tenant.set("acme")
     answers = client.answers(requests, on_answer=lambda _: heard.add(threading.get_ident()))
     tenant.reset(token)
@@ -240,6 +240,15 @@ def test_an_answer_that_is_no_text_is_an_error(journal: Journal) -> None:
     assert [journal.get("m", prompt) for prompt in PROMPTS[:3]] == ["x", None, "z"]
     assert collected(client_of(call, batch_size=3), PROMPTS[:3])[1] == [PROMPTS[1]]
     assert calls == [3, 3]
+
+
+def test_a_prompt_before_the_answer_is_no_part_of_it(journal: Journal) -> None:
+    """Its passages would be graded: a template of a chat around it is a failure."""
+    prompt = "C7 is the code. Which is it?\n"
+    assert client_of(lambda _: [f"{prompt}C8"], journal).answers([(prompt,)]) == ["C8"]
+    chat = client_of(lambda _: [f"<user>{prompt.strip()}<assistant>C8"])
+    with pytest.raises(GenerationError, match=r"'<user>C7 .* instead of .*return_full_text=False"):
+        chat.answers([(prompt,)])
 
 
 @pytest.mark.parametrize("scores", [(-1.0, 0), [1e-7], np.float32([-0.5, -1])])
@@ -352,13 +361,13 @@ def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:
                 raise Overloaded
         assert failed.wait(60)
         threading.Event().wait(0.1)
-        return ["late"]
+        return ["at last"]
 
     requests: list[Request] = [("fails",), ("waits",), ("late",), ("never",), ("nor this",)]
     client = client_of(call, journal, concurrency=3)
     with pytest.raises(GenerationError, match=r"ValueError: too long; 1 of 5 answers are kept"):
         client.answers(requests, on_wait=lambda _: waiting.set())
-    assert Journal(journal.path).get("m", ("late",)) == "late"
+    assert Journal(journal.path).get("m", ("late",)) == "at last"
     assert sorted(calls) == [("fails",), ("late",), ("waits",)]
 
 
