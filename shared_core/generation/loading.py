@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -125,7 +126,7 @@ def unwrapped(model: Any) -> Any:
     Returns
     -------
     PreTrainedModel
-        The outermost one.
+        The outermost one; of one that was compiled in place, a copy with the same weights.
 
     Raises
     ------
@@ -144,7 +145,8 @@ def unwrapped(model: Any) -> Any:
             f"{name} has weights of its own around its {type(inner).__name__}, which would not be "
             "used; merge them into the model, or give the model inside"
         )
-    return inner
+    # a copy is without what `inner.compile()` put in place of its call
+    return inner if inner._compiled_call_impl is None else copy.copy(inner)
 
 
 def name_of(model: Any) -> str:

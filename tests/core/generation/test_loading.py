@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 from importlib.util import find_spec
@@ -18,11 +19,14 @@ pytest.importorskip("transformers")
 import torch
 from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
 
+from instruments.cases import shuffled_cases
+from shared_core.attention import TwoRound
 from shared_core.errors import GenerationError, MissingExtraError
 from shared_core.generation import HuggingFaceModel
 from shared_core.generation.loading import context_length, is_gguf
 from shared_core.generation.local_model import LocalModel
 from tests.core.attention.models import made
+from tests.core.attention.readers import reader
 from tests.core.generation.test_hugging_face import PROMPTS, trained_tokenizer
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
@@ -144,6 +148,15 @@ def test_a_wrapped_model_gives_what_it_gives_without(kind: str) -> None:
     tails = [" Paris"] * len(PROMPTS)
     found, expected = (each.log_probabilities(PROMPTS, tails) for each in (wrapped, plain))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_of_a_model_compiled_in_place_attention_is_read_as_of_any() -> None:
+    """What reads it is not compiled with it; the model that was given stays compiled."""
+    model, asked = copy.deepcopy(reader().model), shuffled_cases(2, k=3, seed=1)[0]
+    model.compile(backend="eager")
+    compiled = HuggingFaceModel(model, reader().tokenizer, max_new_tokens=4)
+    assert TwoRound().run(compiled, asked) == TwoRound().run(reader(), asked)
+    assert model._compiled_call_impl is not None
 
 
 def test_what_holds_no_model_or_more_than_one_is_refused() -> None:
