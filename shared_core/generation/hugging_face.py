@@ -257,14 +257,13 @@ class HuggingFaceModel:
         """
         package: Any = require("transformers", extra="models")
         ends = self.end_tokens()
-        pad = self._padding()
-        inputs = left_padded(rows, pad=pad, device=self.model.device)
+        inputs = self._padded(rows)
         settings = package.GenerationConfig(
             do_sample=False,
             num_beams=1,
             max_new_tokens=max_new_tokens,
             eos_token_id=ends or None,
-            pad_token_id=pad,
+            pad_token_id=self._padding(),
             # with a cache that is read, and in every other batch would still be there in the next
             return_dict_in_generate=keep_cache,
         )
@@ -286,7 +285,7 @@ class HuggingFaceModel:
         return str(self.tokenizer.decode(answer, skip_special_tokens=True)).strip()
 
     def _last_logits(self, rows: Sequence[Sequence[int]], keep: int) -> Tensor:
-        inputs = left_padded(rows, pad=self._padding(), device=self.model.device)
+        inputs = self._padded(rows)
         options = {
             "position_ids": (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0),
             "logits_to_keep": keep,
@@ -295,6 +294,12 @@ class HuggingFaceModel:
         known = inspect.signature(self.model.forward).parameters
         options = {key: value for key, value in options.items() if key in known}
         return self.model(**inputs, **options).logits[:, -keep:]
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
+        device = self.model.device
+        if device.type == "meta":  # accelerate offloads the weights, and knows where they are used
+            device = self.model.get_input_embeddings()._hf_hook.execution_device
+        return left_padded(rows, pad=self._padding(), device=device)
 
     def end_tokens(self) -> list[int]:
         """Return the tokens that end an answer: the model's own and the tokenizer's."""

@@ -105,6 +105,16 @@ def test_a_batch_holds_the_answers_that_each_prompt_has_alone(model: Any, tokeni
         assert ours.generate(PROMPTS) == expected
 
 
+def test_a_model_whose_weights_are_offloaded_answers_the_same(llama: Any, tokenizer: Any) -> None:
+    """By accelerate: its own device is then none that holds anything."""
+    accelerate = pytest.importorskip("accelerate")
+    offloaded = accelerate.cpu_offload(copy.deepcopy(llama), execution_device="cpu")
+    ours, plain = (HuggingFaceModel(model, tokenizer) for model in (offloaded, llama))
+    assert ours.generate(PROMPTS) == plain.generate(PROMPTS)
+    tails = [" Paris"] * len(PROMPTS)
+    assert ours.log_probabilities(PROMPTS, tails) == plain.log_probabilities(PROMPTS, tails)
+
+
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_continuations_score_as_in_a_plain_forward(
     precision: torch.dtype, model: Any, tokenizer: Any
