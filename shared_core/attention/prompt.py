@@ -127,7 +127,7 @@ def render_prompt(
     return RenderedPrompt(
         text=text,
         ids=ids,
-        contents=_contents(offsets, shown, documents),
+        contents=_contents(offsets, shown, documents, question),
         question=offsets.covering(*moved(asked)),
         _origins=tuple(start + shift for start, _ in texts),
         _offsets=offsets,
@@ -215,7 +215,7 @@ def _tokenised(encoder: PromptEncoder, text: str) -> tuple[tuple[int, ...], _Off
 
 
 def _contents(
-    offsets: _Offsets, texts: Sequence[CharSpan], documents: Sequence[str]
+    offsets: _Offsets, texts: Sequence[CharSpan], documents: Sequence[str], question: str
 ) -> tuple[TokenSpan, ...]:
     covering = [offsets.covering(start, end) for start, end in texts]
     contents = []
@@ -224,8 +224,8 @@ def _contents(
             end = min(end, covering[number + 1][0])
         if start >= end:
             raise ValueError(
-                f"document {number} has no token of its own, got {documents[number][:60]!r}; "
-                "leave it out"
+                f"question {question!r}: document {number} has no token of its own, got "
+                f"{documents[number][:60]!r}; leave it out"
             )
         contents.append((start, end))
     return tuple(contents)

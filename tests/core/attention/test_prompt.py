@@ -208,7 +208,8 @@ def test_every_token_is_where_the_rule_says(
     expected = owners(encoder, whole, texts)
     lost = [number for number in range(len(documents)) if number not in expected]
     if lost:
-        with pytest.raises(ValueError, match=f"document {lost[0]} has no token of its own"):
+        named = re.escape(f"question {QUESTION!r}: document {lost[0]} has no token of its own")
+        with pytest.raises(ValueError, match=named):
             render_prompt(encoder, template, documents, QUESTION)
         return
     prompt = render_prompt(encoder, template, documents, QUESTION)
