@@ -28,7 +28,7 @@ from langchain_posrag.documents import (
 from langchain_posrag.options import CAUSOptions, PlacementArguments, PlacementOptions, Psi
 from shared_core import BM25Index, Placement
 from shared_core.index import Tokenizer, Variant
-from shared_core.metadata import warn_of_placed
+from shared_core.metadata import warn_of_distances, warn_of_placed
 from shared_core.options import RescoringArguments
 from shared_core.vectors import query_similarities
 
@@ -77,6 +77,11 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     ValueError
         If an option is unknown or out of range, or there are a corpus and a tokenizer
         (pydantic's ``ValidationError`` is one).
+
+    Warns
+    -----
+    UserWarning
+        If the candidates' scores only rise, as distances do, and `higher_is_better` is True.
     """
 
     embeddings: Embeddings | None = None
@@ -156,7 +161,10 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     def _given_scores(self, documents: Sequence[Document]) -> list[float]:
         given = [score_of(document, self.score_key) for document in documents]
         sign = 1 if self.higher_is_better else -1
-        return [math.nan if score is None else sign * score for score in given]
+        dense = [math.nan if score is None else sign * score for score in given]
+        if self.higher_is_better:
+            warn_of_distances(dense, [document.metadata.get(DETAIL) for document in documents])
+        return dense
 
     def _fuse(
         self, documents: Sequence[Document], query: str, dense: Sequence[float]

@@ -28,7 +28,7 @@ from shared_core import CAUS, BM25Index, Passage, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.index import Variant
-from shared_core.metadata import warn_of_placed
+from shared_core.metadata import warn_of_distances, warn_of_placed
 from shared_core.options import OrderArguments, RescoringArguments, check_option, encode_options
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
@@ -181,6 +181,11 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     ProfileNotFoundError
         If `psi` names a profile that does not exist.
 
+    Warns
+    -----
+    UserWarning
+        If the scores only rise, as distances do, and `higher_is_better` is True.
+
     Examples
     --------
     >>> from llama_index.core.schema import NodeWithScore, TextNode
@@ -238,6 +243,8 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     ) -> list[NodeWithScore]:
         sign = 1 if self.higher_is_better else -1
         dense = [math.nan if each.score is None else sign * each.score for each in nodes]
+        if self.higher_is_better:
+            warn_of_distances(dense, [explanation(node) for node in nodes])
         asked = plain_text(query) if query else ""
         sparse = partial(self._bm25, asked, [embedded_text(each.node) for each in nodes])
         arrangement = self._caus.rescore(

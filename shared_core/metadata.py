@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -74,5 +75,16 @@ def warn_of_placed(details: Sequence[object]) -> None:
             f"the passages stand as {given[0].get('placement')!r} placed them, and this order is "
             'now taken for their ranking: place once, with psi="never" in the step before, or, '
             'where that makes spans, expand=NeighbourSpans(order="sequential")',
+            stacklevel=2,
+        )
+
+
+def warn_of_distances(scores: Sequence[float], details: Sequence[object]) -> None:
+    """Warn if scores, NaN aside, only rise along passages that no earlier step explains."""
+    known = [score for score in scores if not math.isnan(score)]
+    if len({*known}) > 2 and known == sorted(known) and not any(details):
+        warnings.warn(
+            "the scores rise from the first passage to the last, as distances do, and are taken "
+            "for similarities: if they are distances, give higher_is_better=False",
             stacklevel=2,
         )

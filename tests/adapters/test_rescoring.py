@@ -115,3 +115,21 @@ def test_behind_a_search_the_new_score_counts(adapter: Adapter) -> None:
         assert hit.score == hit.why["score"]
     placed = adapter.place(adapter.placer("inverse"), found)
     assert ids(placed) == ids(found)[::-1]
+
+
+def test_scores_that_only_rise_are_told_to_be_distances(
+    adapter: Adapter, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The nearest passage would be the worst; but not where the caller, or a placement, says so."""
+    rising = adapter.items(CORPUS[:4], [0.2, None, 0.5, 0.9])
+    for given in (
+        adapter.items(CORPUS[:4], [0.9, 0.5, 0.2, 0.1]),
+        adapter.items(CORPUS[:2], [1, 2]),
+    ):
+        adapter.rescore(adapter.rescorer(), given, QUERY)
+    adapter.rescore(adapter.rescorer(higher_is_better=False), rising, QUERY)
+    placed = adapter.retrieve(adapter.build(CORPUS, placement="inverse", psi=1.3), QUERY)
+    adapter.rescore(adapter.rescorer(), placed, QUERY)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="as distances do.*give higher_is_better=False"):
+        adapter.rescore(adapter.rescorer(), rising, QUERY)
