@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Generic, Self, TypeVar, Unpack, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -129,11 +129,25 @@ class RetrieverArguments(CallArguments, total=False):
 
 
 class EngineRetriever(CAUSOptions, BaseRetriever):
-    """A retriever over an engine; a subclass sets ``_engine`` and says what it is asked."""
+    """A retriever over an engine; a subclass sets ``_engine`` and says what it is asked.
+
+    Once it is built, setting what is no attribute, as an option that is mistyped, is a ValueError;
+    subclasses elsewhere may have attributes of their own.
+    """
 
     _engine: Engine
     _found: list[NodeWithScore] | None = None
     """What was found in a batch for the one query that a copy is asked."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        built = "_verbose" in vars(self)  # what LlamaIndex's constructor sets last
+        closed = built and type(self).__module__.startswith(f"{__package__}.")
+        if closed and not name.startswith("_") and not hasattr(self, name):
+            known = ", ".join(each.name for each in fields(CAUS))
+            raise ValueError(
+                f"{type(self).__name__} has no option {name!r}: it has filters, {known}"
+            )
+        super().__setattr__(name, value)
 
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
         """Return what the engine is asked."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUS, CAUSRetriever, FusingRetriever
@@ -51,6 +52,15 @@ def test_similarity_top_k_is_k(kind: str) -> None:
     assert (retriever.k, retriever.similarity_top_k, len(retriever.retrieve(QUERY))) == (2, 2, 2)
     with pytest.raises(TypeError, match="similarity_top_k"):
         made(kind, similarity_top_k=2)
+
+
+@pytest.mark.parametrize("name", ["filter", "top_k", "psy"])
+def test_an_option_that_is_none_is_not_set(kind: str, name: str) -> None:
+    """It would be without effect: with ``filter`` another tenant's text is found."""
+    retriever = made(kind)
+    with pytest.raises(ValueError, match=f"no option '{name}': it has filters, k, "):
+        setattr(retriever, name, None)
+    retriever.callback_manager = CallbackManager()
 
 
 def test_the_constructor_takes_the_options_of_caus_or_a_caus(kind: str) -> None:
