@@ -7,6 +7,7 @@ import operator
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -156,7 +157,7 @@ class Within(dict[str, float]):
 
     def __contains__(self, value: object) -> bool:
         """Whether a value is a number within the bounds."""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = isinstance(value, Real) and not isinstance(value, bool)
         return number and all(BOUNDS[name](value, bound) for name, bound in self.items())
 
 
@@ -194,7 +195,7 @@ def conditions(
 
 def _within(key: str, value: Mapping[str, Any], own: str) -> Within:
     numbers = all(
-        isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
+        isinstance(bound, Real) and not isinstance(bound, bool) and math.isfinite(bound)
         for bound in value.values()
     )
     if not value or not numbers or not {*value} <= {*BOUNDS}:
@@ -202,7 +203,8 @@ def _within(key: str, value: Mapping[str, Any], own: str) -> Within:
             f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; "
             f"for any of several values give a list, and for anything else {own}"
         )
-    return Within(value)
+    plain = {name: int(b) if isinstance(b, Integral) else float(b) for name, b in value.items()}
+    return Within(plain)  # not NumPy's, which JSON cannot hold
 
 
 def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any] | Within]:

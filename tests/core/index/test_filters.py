@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("either_way")
 METADATA: list[dict[str, Any]] = [
     {"lang": "en", "year": 2020, "tags": ["a", "b"]},
     {"lang": "de", "year": 2021, "flag": True},
-    {"lang": "en", "year": 2021, "flag": None},
+    {"lang": "en", "year": np.int64(2021), "flag": None},
     {},
 ]
 
@@ -49,6 +49,7 @@ def found(index: HybridIndex, where: Any) -> set[str]:
         (lambda metadata: metadata.get("year", 0) > 2020, "12"),
         ({"year": {"$gte": 2020, "$lt": 2020.5}, "lang": "en"}, "0"),
         ({"year": {"$lte": 2020}}, "0"),
+        ({"year": {"$gte": np.float32(2021)}}, "12"),
         ({"lang": {"$gt": 0}}, ""),
         ({"flag": {"$gt": 0}}, ""),
     ],
