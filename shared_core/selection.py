@@ -26,7 +26,9 @@ def near_enough(pool: Pool, min_similarity: float) -> Pool:
     if pool.nearest is None and len(pool.passages):
         raise ValueError(
             f"min_similarity={min_similarity} is a cosine, and the dense scores are not known to "
-            "be cosines: use metric='cosine', or, over a store that returns cosines, rescore=True"
+            "be cosines: use metric='cosine', or, over a store that compares by cosine, "
+            "rescore=True; over another leave min_similarity out, or build the retriever by "
+            "from_documents (from_nodes)"
         )
     rows = np.flatnonzero(pool.dense >= min_similarity)
     exact = (pool.dense_exact, pool.sparse_exact)
