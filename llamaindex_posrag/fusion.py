@@ -172,7 +172,7 @@ class FusingRetriever(EngineRetriever):
         store = _DenseLeg(dense, self._sparse, nodes)
         store.rescores = rescore
         if not self._sparse.count():
-            raise ValueError("no nodes for the BM25 leg: give nodes=")
+            raise ValueError("no nodes for the BM25 leg: fill the index first, or give nodes=")
         self._engine = StoreEngine(
             store,
             self._sparse,
