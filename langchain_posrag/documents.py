@@ -82,11 +82,10 @@ def documents_from_texts(
 
 
 def id_list(ids: Iterable[str] | None) -> list[str]:
-    """Return ids as a list; ValueError if they are None or a single text."""
+    """Return ids as a list; ValueError if they are None or a single text, or one is no text."""
     if ids is None:
         raise ValueError("this call needs ids=, a list of ids, got None")
-    check_several(ids)
-    return [*ids]
+    return check_each(ids, "ids", str)
 
 
 def deletion(ids: list[str]) -> DeleteResponse:

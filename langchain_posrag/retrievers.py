@@ -411,7 +411,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Raises
         ------
         ValueError
-            If `ids` is None, since nothing is deleted by omission, or one text.
+            If `ids` is None, since nothing is deleted by omission, or one text, or one of them is
+            no text.
         """
         return deletion(self.index.delete(id_list(ids)))
 
@@ -427,7 +428,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Raises
         ------
         ValueError
-            If `ids` is one text instead of several.
+            If `ids` is one text instead of several, or one of them is no text.
         """
         return [*map(document_of, self.index.get(id_list(ids)))]
 

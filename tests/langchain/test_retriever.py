@@ -221,7 +221,9 @@ async def test_what_an_index_does_not_take_is_refused(retriever: CAUSRetriever) 
     """What it does with the rest, LangChain's own suites assert."""
     with pytest.raises(TypeError, match="batch_size"):
         retriever.upsert([], batch_size=3)
-    for wrong in ("d1", None):
+    for wrong in ("d1", None, [1]):
+        with pytest.raises(ValueError, match="ids"):
+            retriever.delete(wrong)
         with pytest.raises(ValueError, match="ids"):
             retriever.get(wrong)
         with pytest.raises(ValueError, match="ids"):
