@@ -180,7 +180,7 @@ class VectorStoreEngine(StoreEngine):
         ):
             raise ValueError(
                 f"{store.name} has no similarity_search_with_score, whose scores are fused: use a "
-                "store that has it, or CAUSRetriever.from_documents"
+                "store that has it, as retriever.vectorstore, or CAUSRetriever.from_documents"
             )
         scores = store.capabilities.scores(vector_store)
         if higher_is_better is None and scores is None:

@@ -105,11 +105,11 @@ def check_each(values: Iterable[Item], name: str, kind: type, hint: str = "") ->
     Raises
     ------
     ValueError
-        If `values` is a single item (`check_several`) or not iterable, or an item is not a `kind`;
-        the message ends with the `hint`.
+        If `values` is a single item (`check_several`), a mapping or not iterable, or an item is not
+        a `kind`; the message then ends with the `hint`.
     """
     check_several(values, name, kind)
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) or isinstance(values, Mapping):
         raise ValueError(f"{name} must be a list, got {shortened(repr(values), SHOWN)}")
     listed = [*values]
     for at, value in enumerate(listed):

@@ -83,6 +83,7 @@ def test_several_may_come_one_by_one_and_what_is_none_is_named(
     for given, told in (
         ("abc", "(must be a list, got the string|sparse= takes documents.*) 'abc'"),
         (items[0], "must be a list, got the "),
+        ({"documents": items}, "(must be a list, got|sparse= takes documents.*) {'documents'"),
         ([items[0], "abc"], rf"\[1\] must be a {one}, got 'abc'"),
         ([items[0], NodeWithScore(node=NODES[0])], rf"\[1\] must be a {one}, got NodeWith"),
     ):

@@ -204,6 +204,7 @@ ONE = Document("relu")
         (Bare([]), [], {"higher_is_better": "no"}, "better must be True or False, got 'no'"),
         (Bare([]), [], {"higher_is_better": None}, "Bare is better is not known: pass higher_is_b"),
         (Unscored(), [], {}, "Unscored has no similarity_search_with_score"),
+        (KNOWN.as_retriever(), [], {}, "use a store that has it, as retriever.vectorstore"),
         (KNOWN, BM25Okapi([["a"]]), {}, "sparse= takes documents, a BM25Retriever or"),
         (KNOWN, BM25Retriever.from_documents([ONE]), {"tokenizer": list}, "already an index"),
     ],
