@@ -17,7 +17,7 @@ from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_mo
 from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.corpora import torch_api_passages
-from shared_core.corpora.own_files import folder_passages, questions_from
+from shared_core.corpora.own_files import SUFFIXES, folder_passages, questions_from
 from shared_core.demo import GROUP, DemoTask, FrameworkOrder
 from shared_core.engines import Engine
 from shared_core.placement.order_gate import Psi, profile_of
@@ -131,7 +131,12 @@ def _passages(data: Path | None, console: Console) -> tuple[list[Passage], str]:
         passages = torch_api_passages()
         console.say(f"{len(passages):,} documented entries in the API of torch {version}.")
         return passages, version
-    passages = folder_passages(data) if data.is_dir() else read_passages(data)
+    try:
+        passages = folder_passages(data) if data.is_dir() else read_passages(data)
+    except ValueError as error:
+        if data.suffix.lower() not in SUFFIXES:
+            raise
+        raise ValueError(f"{error}; of text files, give the folder") from error
     console.say(f"{counted(len(passages), 'passage')} of {data}.")
     return passages, data.resolve().name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,10 @@ from .conftest import Demo, said
         (["--placement", "max_relevance"], "--psi always is not one: give --psi the path or name"),
         (["--psi", "nowhere.json"], "nowhere.json"),
         (["--query", "   "], "'   '"),
+        (
+            ["--data", str(Path(__file__).parents[2] / "README.md")],
+            "of text files, give the folder",
+        ),
     ],
 )
 def test_a_bad_value_is_named_before_any_work(demo: Demo, arguments: list[str], named: str) -> None:
