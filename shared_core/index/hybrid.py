@@ -312,7 +312,8 @@ class HybridIndex(InThreads, PassageIndex):
         path
             Folder: new, empty, or an index that is to be replaced.
         encode_source
-            Makes a passage's `source` JSON-able. Without it, sources are not saved.
+            Makes a passage's `source` JSON-able. Without it, only sources are saved that `load`
+            did not decode.
         extra
             JSON-able values to keep with the index; `load` puts them into `extra`.
 
@@ -346,7 +347,7 @@ class HybridIndex(InThreads, PassageIndex):
         tokenizer
             The tokenizer of an index that was built with a custom one.
         decode_source
-            The inverse of `encode_source`. Without it, sources are left out.
+            The inverse of `encode_source`. Without it, sources are only kept for `save`.
 
         Raises
         ------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,6 +35,13 @@ SHOWN = 40
 """Most characters of a passage's text in an error."""
 
 Coder = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Undecoded:
+    """The source of a passage as it was saved, where nothing decodes it; it is saved again so."""
+
+    data: Any
 
 
 def write_files(data: Path, state: HybridSnapshot, encode: Coder | None) -> None:
@@ -62,7 +70,9 @@ def _dump(passage: Passage, encode: Coder | None) -> str:
     owner = f"passage {passage.id!r} ({text!r})"
     check_json(metadata, "metadata", owner)
     record = {"id": passage.id, "text": passage.text, "metadata": metadata}
-    if encode is not None:
+    if isinstance(passage.source, Undecoded):
+        record["source"] = passage.source.data
+    elif encode is not None:
         record["source"] = encode(passage.source)
         check_json(record["source"], "source", owner)
     return json.dumps(record)
@@ -211,13 +221,14 @@ def _read_array(path: Path, dimensions: int, dtypes: str) -> npt.NDArray[Any]:
 
 
 def _read_passages(path: Path, decode: Coder | None) -> Iterator[Passage]:
+    decode = decode or Undecoded
     for record in _read_records(path):
         source = record.get("source")
         yield Passage(
             record["id"],
             record["text"],
             record["metadata"],
-            decode(source) if decode is not None and source is not None else None,
+            decode(source) if source is not None else None,
         )
 
 

@@ -158,3 +158,19 @@ def test_what_llamaindex_saved_for_itself_is_known_in_langchain(tmp_path: Path) 
     with pytest.warns(UserWarning, match=r"filters=.*acme.* are not applied here"):
         loaded = langchain.load(tmp_path / "index")
     assert len(langchain.ask(loaded, "padding")) == 2
+
+
+def test_langchain_keeps_the_nodes_of_a_folder_that_it_saves_again(tmp_path: Path) -> None:
+    """Their links and what of their metadata is embedded, too; what it adds has none."""
+    node = TextNode(id_="n", text="a word", metadata={"title": "T"})
+    node.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="m")
+    model: Any = LlamaIndex().model(embed)
+    llamaindex_posrag.CAUSRetriever.from_nodes([node], model).save(tmp_path / "index")
+    langchain = LangChain()
+    between = langchain.load(tmp_path / "index")
+    langchain.add(between, langchain.items(CORPUS[:1]))
+    between.save(tmp_path / "index")
+    found = llamaindex_posrag.CAUSRetriever.load(tmp_path / "index", model).retrieve("word")
+    assert len(found) == 2
+    [kept] = [each.node for each in found if each.node_id == "n"]
+    assert (kept.relationships, kept.get_content()) == (node.relationships, "a word")
