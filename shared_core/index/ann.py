@@ -5,8 +5,9 @@ FAISS proposes more rows than are wanted; the caller scores them exactly.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -48,6 +49,9 @@ NEIGHBOURS = 32
 STORED = "SQbf16"
 """How FAISS holds the vectors: in half the room, over the whole range of float32."""
 
+PROCESS = os.getpid()
+"""The process whose threads FAISS may use; in one that is forked from it they are gone."""
+
 
 @dataclass(frozen=True)
 class AnnIndex:
@@ -79,9 +83,10 @@ class AnnIndex:
         else:
             structure = f"IVF{lists}" if kind == "ivf" else f"HNSW{NEIGHBOURS}"
             index = faiss.index_factory(dim, f"{structure},{STORED}", faiss.METRIC_INNER_PRODUCT)
-            if kind == "ivf":
+        with nullcontext() if os.getpid() == PROCESS else _one_thread():
+            if not index.is_trained:
                 index.train(vectors[:: max(1, rows // (TRAINING * lists))])
-        index.add(vectors[index.ntotal :])
+            index.add(vectors[index.ntotal :])
         return cls(kind, index)
 
     @classmethod
@@ -126,9 +131,10 @@ class AnnIndex:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Keep FAISS to the calling thread: more threads do not make a single query faster.
+    """Keep FAISS to the calling thread.
 
-    FAISS waits for all of them, which on busy cores takes many times as long as the search.
+    More do not make a single query faster: FAISS waits for all of them, which on busy cores takes
+    many times as long as the search. In a forked process it would wait for ever.
     """
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # for this thread alone

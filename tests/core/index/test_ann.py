@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +174,25 @@ def test_one_query_keeps_faiss_to_one_thread(
     try:
         indexes[kind].search("", clustered_vectors(1, DIM)[0], k=10)
         assert (asked, faiss.omp_get_max_threads()) == ([1], 2)
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_it_grows_in_a_forked_process(kind: str, vectors: np.ndarray) -> None:
+    """The threads are gone there with which FAISS has made it."""
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(2)
+    try:
+        index = build(kind, vectors[:700])
+        more = passages([""] * N)[700:], vectors[700:]
+        child = multiprocessing.get_context("fork").Process(target=index.add, args=more)
+        child.start()
+        child.join(60)
+        child.kill()
+        child.join()
+        assert child.exitcode == 0
     finally:
         faiss.omp_set_num_threads(before)
 
