@@ -49,6 +49,11 @@ HIT_RATES = tuple(0.52 / rank**2 for rank in range(1, 101))
 ``python -m benchmarks.quality``, which is .519, .131, .056, .039, .018 for the first five."""
 
 
+_JOIN = (
+    "join it to one of accuracy: dataclasses.replace(profile, distraction=..., distraction_n=...)"
+)
+
+
 def profile_of(psi: Psi) -> PositionProfile | None:
     """Return the profile that `psi` is or names, or None if it is neither.
 
@@ -247,7 +252,7 @@ def _by_gain(
     whose, nearest = f"the profile of {profile.model}", profile.nearest(k, tokens)
     for each in nearest:
         if each.accuracy is None:
-            return _decision(None, k, each, None, f"{whose} holds no accuracy")
+            return _decision(None, k, each, None, f"{whose} holds no accuracy: {_JOIN}")
         if math.isnan(each.psi):
             return _decision(None, k, each, None, f"{whose} is inconclusive: no slot was read")
     farthest = max((profile, *profile.lengths), key=lambda each: each.k)
@@ -350,7 +355,8 @@ def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:
             measured += f" and {profile.tokens:,.0f} tokens"
             asked += f" and {tokens:,.0f}"
     if measured != f"{k} passages":
-        notes.insert(0, f"measured with {measured}, interpolated to {asked}")
+        how = "extrapolated" if k > FARTHEST * profile.k else "interpolated"
+        notes.insert(0, f"measured with {measured}, {how} to {asked}")
     return f" ({'; '.join(notes)})" if notes else ""
 
 
@@ -374,7 +380,7 @@ def _by_index(
         return _by_number(psi, rule)
     whose = f"the profile of {profile.model}"
     if profile.accuracy is None:
-        return False, None, f"{whose} holds no accuracy, so it has no psi"
+        return False, None, f"{whose} holds no accuracy, so it has no psi: {_JOIN}"
     if math.isnan(profile.psi):
         return False, None, f"{whose} is inconclusive: no slot was read"
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"

@@ -119,6 +119,7 @@ def test_far_from_what_was_measured_it_is_shut() -> None:
     gate = decide_order(SLOPE, k=7)
     assert (gate.opened, gate.slots) == (False, tuple(range(7)))
     assert gate.reason == "the profile of m was measured with 3 passages, which says little of 7"
+    assert decide_order(SLOPE, k=7, rule="psi").reason.endswith("3 passages, extrapolated to 7)")
 
 
 def test_slots_between_the_measured_ones_are_interpolated() -> None:
@@ -134,9 +135,15 @@ def test_slots_between_the_measured_ones_are_interpolated() -> None:
 def test_points_are_those_of_the_measure() -> None:
     gate = decide_order(replace(SLOPE, measure="logprob"))
     assert "points of probability" in gate.reason
-    only = PositionProfile(model="m", distraction=(0.1, 0.2, 0.3))
-    assert decide_order(only).reason == "the profile of m holds no accuracy"
-    assert decide_order(only, rule="psi").reason.endswith("holds no accuracy, so it has no psi")
+
+
+def test_a_profile_of_distraction_alone_is_to_be_joined_to_one_of_accuracy() -> None:
+    only = PositionProfile(model="m", distraction=(0.3, 0.2, 0.1), distraction_n=9)
+    for rule, told in (("gain", ""), ("psi", ", so it has no psi")):
+        gate = decide_order(only, rule=rule)  # type: ignore[arg-type]
+        assert gate.reason.startswith(f"the profile of m holds no accuracy{told}: join it to one")
+    joined = replace(SLOPE, distraction=only.distraction, distraction_n=only.distraction_n)
+    assert decide_order(joined, "min_distraction").opened
 
 
 def test_few_questions_are_not_certain() -> None:
