@@ -17,7 +17,7 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
 from shared_core.placement import PLACEMENTS, MaxRelevance, Placement, Sequential, Shuffle
-from shared_core.placement.order_gate import length_for
+from shared_core.placement.order_gate import in_words, length_for
 from shared_core.placement.scored import distraction_placement
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
@@ -85,8 +85,8 @@ class Placed(_Strategy):
 
     @property
     def name(self) -> str:
-        """Name of the placement."""
-        return self.placement.name
+        """The placement in words."""
+        return in_words(self.placement)
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
@@ -302,12 +302,16 @@ def with_baselines(specs: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
 
 def _known(spec: AnyStrategy) -> AnyStrategy:
     """Return the placement of a name, if it is one's; it has several, and its own counts."""
-    if not isinstance(spec, str) or spec in _OTHERS:
+    if not isinstance(spec, str | type) or spec in _OTHERS:
         return spec
     if spec not in PLACEMENTS:
-        raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
+        raise ValueError(
+            f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}, and Placement objects"
+        )
     return PLACEMENTS[spec]()
 
 
 def _name(spec: AnyStrategy) -> str:
+    if isinstance(spec, Placement):
+        return in_words(spec)
     return spec if isinstance(spec, str) else spec.name

@@ -163,6 +163,12 @@ def rates_by_rank(hit_rates: Sequence[float] | None, k: int) -> Scores:
     return np.pad(rates, (0, k - len(rates)), mode="edge")
 
 
+def in_words(placement: Placement) -> str:
+    """Return the name of a placement, which tells one U-shape from the other."""
+    at_end = isinstance(placement, UShape) and placement.best_at == "end"
+    return f"{placement.name} with the best last" if at_end else placement.name
+
+
 def _decision(
     placement: Placement | None,
     k: int,
@@ -210,8 +216,7 @@ class OrderGain:
     @property
     def name(self) -> str:
         """The order in words."""
-        at_end = isinstance(self.placement, UShape) and self.placement.best_at == "end"
-        return f"{self.placement.name} with the best last" if at_end else self.placement.name
+        return in_words(self.placement)
 
     @property
     def points(self) -> str:

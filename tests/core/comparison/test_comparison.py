@@ -549,6 +549,12 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
     assert named == placed == Comparison(ks=(4,), strategies=("inverse",)).run(last, data)
 
 
+def test_two_u_shapes_are_told_apart() -> None:
+    comparison = Comparison(ks=(4,), strategies=("u_shape", UShape("end")))
+    result = comparison.run(last, codes(10))
+    assert {**by_name(result)}.keys() >= {"u_shape", "u_shape with the best last"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -557,6 +563,7 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
         ({"ks": (4, 4)}, "ks must differ, got 4 twice"),
         ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
         ({"strategies": ("best",)}, "no strategy 'best'"),
+        ({"strategies": (UShape,)}, "no strategy <class .*UShape'>; .* and Placement objects"),
         ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
         (
             {"strategies": ("u_shape", "edge_balanced")},
