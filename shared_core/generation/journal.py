@@ -42,8 +42,8 @@ class Journal:
         By any method but `path`, if the file holds something, but no answer at all.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
         self._lock = threading.Lock()
         self._loaded: dict[str, Response] | None = None
         self._forgotten: set[str] = set()  # but still in the file

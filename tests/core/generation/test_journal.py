@@ -128,7 +128,7 @@ def test_no_file_and_an_empty_one_become_a_journal(tmp_path: Path, content: byte
     assert (journal.get("m", ("one",)), len(journal)) == (None, 0)
     assert [*tmp_path.iterdir()] == [] or content is not None
     journal.add("m", ("one",), "1")
-    for later in (journal, Journal(journal.path)):
+    for later in (journal, Journal(str(journal.path))):
         assert (len(later), later.get("m", ("one",))) == (1, "1")
 
 
