@@ -100,6 +100,7 @@ def tune(
         )
     values = ndcg_by_weight(found, [len(ids) for ids in wanted])
     weight = choose(values, present)
+    weight = present if _nearest(weight) == _nearest(present) else weight
     chosen, before = _held_out(values, present), values[:, _nearest(present)]
     by_rank = found[:, _nearest(weight)]
     tuning = Tuning(
