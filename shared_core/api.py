@@ -45,6 +45,7 @@ from shared_core.placement import (
     Shuffle,
     SourceOrder,
     UShape,
+    UShapeBestLast,
     resolve_placement,
     u_shape_order,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "SourceOrder",
     "TwoRound",
     "UShape",
+    "UShapeBestLast",
     "adopt",
     "choose_policy",
     "connect",

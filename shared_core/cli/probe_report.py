@@ -172,7 +172,7 @@ def gains(profile: PositionProfile) -> dict[str, tuple[float, float, float]]:
     if profile.accuracy is None or math.isnan(profile.psi):
         return {}
     return {
-        each.name: (each.gain, *(each.interval or (each.gain, each.gain)))
+        each.placement.name: (each.gain, *(each.interval or (each.gain, each.gain)))
         for each in order_gains(profile)
     }
 

@@ -17,7 +17,7 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
 from shared_core.placement import PLACEMENTS, MaxRelevance, Placement, Sequential, Shuffle
-from shared_core.placement.order_gate import in_words, length_for
+from shared_core.placement.order_gate import length_for
 from shared_core.placement.scored import distraction_placement
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
@@ -85,8 +85,8 @@ class Placed(_Strategy):
 
     @property
     def name(self) -> str:
-        """The placement in words."""
-        return in_words(self.placement)
+        """Name of the placement."""
+        return self.placement.name
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
@@ -312,6 +312,4 @@ def _known(spec: AnyStrategy) -> AnyStrategy:
 
 
 def _name(spec: AnyStrategy) -> str:
-    if isinstance(spec, Placement):
-        return in_words(spec)
     return spec if isinstance(spec, str) else spec.name

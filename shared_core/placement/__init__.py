@@ -12,6 +12,7 @@ from shared_core.placement.placements import (
     Shuffle,
     SourceOrder,
     UShape,
+    UShapeBestLast,
     u_shape_order,
 )
 from shared_core.placement.scored import distraction_placement
@@ -27,6 +28,7 @@ __all__ = [
     "Shuffle",
     "SourceOrder",
     "UShape",
+    "UShapeBestLast",
     "distraction_placement",
     "resolve_placement",
     "u_shape_order",
@@ -38,6 +40,7 @@ PLACEMENTS: dict[str, type[Placement]] = {
     "shuffle": Shuffle,
     "source_order": SourceOrder,
     "u_shape": UShape,
+    "u_shape_best_last": UShapeBestLast,
     "max_relevance": MaxRelevance,
     "min_distraction": MinDistraction,
     # RetriVex's names

@@ -25,7 +25,7 @@ from shared_core.errors import ProfileNotFoundError
 from shared_core.evaluation.interim import bound_text
 from shared_core.evaluation.intervals import contrast_interval, independent_contrast_interval
 from shared_core.placement import resolve_placement
-from shared_core.placement.placements import Inverse, Placement, UShape
+from shared_core.placement.placements import Inverse, Placement, UShape, UShapeBestLast
 from shared_core.sensitivity.position_sensitivity import THRESHOLD, interpolated
 from shared_core.sensitivity.profile import FARTHEST, NEAR, PositionProfile
 from shared_core.types import OrderDecision, OrderRule
@@ -34,7 +34,7 @@ from shared_core.wording import counted
 Psi: TypeAlias = float | PositionProfile | str | Path | None
 """A position sensitivity index, a profile, its path or name, ``"always"`` or ``"never"``."""
 
-CANDIDATES: tuple[Placement, ...] = (Inverse(), UShape(), UShape(best_at="end"))
+CANDIDATES: tuple[Placement, ...] = (Inverse(), UShape(), UShapeBestLast())
 """The orders that ``"auto"`` compares with the ranked one: few, and none made from the profile,
 which would be judged on the questions that made it."""
 
@@ -163,12 +163,6 @@ def rates_by_rank(hit_rates: Sequence[float] | None, k: int) -> Scores:
     return np.pad(rates, (0, k - len(rates)), mode="edge")
 
 
-def in_words(placement: Placement) -> str:
-    """Return the name of a placement, which tells one U-shape from the other."""
-    at_end = isinstance(placement, UShape) and placement.best_at == "end"
-    return f"{placement.name} with the best last" if at_end else placement.name
-
-
 def _decision(
     placement: Placement | None,
     k: int,
@@ -212,11 +206,6 @@ class OrderGain:
         if self.interval is not None:
             return self.interval[0]
         return self.gain if self.profile.n is None else -math.inf
-
-    @property
-    def name(self) -> str:
-        """The order in words."""
-        return in_words(self.placement)
 
     @property
     def points(self) -> str:
@@ -266,8 +255,9 @@ def _by_gain(
         return _decision(None, k, farthest, farthest.psi, reason)
     best = _best(nearest, candidates, k, hit_rates)
     known, opened = best.profile, best.surely > ROUNDING
+    name, what = best.placement.name, "should be" if opened else "is not surely"
     reason = (
-        f"{best.name} {'should be' if opened else 'is not surely'} better than the ranked order: "
+        f"{name} {what} better than the ranked order: "
         f"{best.points} of {known.outcome} by {_known_from(known)}{_stretched(known, k, tokens)}"
     )
     order = best.placement if opened else None

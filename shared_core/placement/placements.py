@@ -180,23 +180,24 @@ def u_shape_order(k: int, *, best_at: Edge = "start") -> list[int]:
 
 @dataclass(frozen=True)
 class UShape(Placement):
-    """U-shape of CAUS (eq. 4): the best passages at the edges, the weakest in the middle.
-
-    Attributes
-    ----------
-    best_at
-        The edge that gets the best passage, ``"start"`` (the paper's) or ``"end"``.
-    """
+    """U-shape of CAUS (eq. 4): the best passages at the edges, the weakest in the middle."""
 
     name = "u_shape"
-    best_at: Edge = "start"
-
-    def __post_init__(self) -> None:
-        check_choice(self.best_at, "best_at", Edge)
 
     def order(self, k: int, profile: PositionProfile | None) -> Sequence[int]:
         """Return slot -> rank."""
-        return u_shape_order(k, best_at=self.best_at)
+        return u_shape_order(k)
+
+
+@dataclass(frozen=True)
+class UShapeBestLast(Placement):
+    """The mirror image of `UShape`: the best passage of all last, next to the question."""
+
+    name = "u_shape_best_last"
+
+    def order(self, k: int, profile: PositionProfile | None) -> Sequence[int]:
+        """Return slot -> rank."""
+        return u_shape_order(k, best_at="end")
 
 
 def fill_by_preference(preference: Sequence[float]) -> tuple[int, ...]:

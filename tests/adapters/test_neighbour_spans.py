@@ -17,7 +17,7 @@ from llamaindex_posrag import NeighbourSpanPostprocessor
 from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import PassageNeighbours, place_spans
-from shared_core.placement import UShape
+from shared_core.placement import UShapeBestLast
 
 from .drivers import TOPICS, Hit, LangChain, LlamaIndex, core_index, embed, search
 
@@ -201,8 +201,8 @@ def test_scores_are_a_matter_of_policy(adapter: Adapter) -> None:
         told(plain, 0.2, float("inf"), 0.1)
 
 
-@pytest.mark.parametrize("order", ["back_first", "score_descending", UShape(best_at="end")])
-def test_a_span_says_where_it_stands_now(adapter: Adapter, order: str | UShape) -> None:
+@pytest.mark.parametrize("order", ["back_first", "score_descending", UShapeBestLast()])
+def test_a_span_says_where_it_stands_now(adapter: Adapter, order: str | UShapeBestLast) -> None:
     """Not where the retriever had put its seed, nor why; what else was said stays."""
     spans = NeighbourSpans(window=0, token_budget=None, order=order)
     found = adapter.retrieve(adapter.build(CORPUS, k=6, psi=PROFILE), QUERIES[0])

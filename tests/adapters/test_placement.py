@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared_core import CAUS, PLACEMENTS, PositionProfile
-from shared_core.placement import Shuffle, UShape
+from shared_core.placement import Shuffle, UShapeBestLast
 
 from .drivers import Adapter, corpus, ids
 
@@ -19,7 +19,7 @@ PROFILE = PositionProfile(
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 5, 12])
-@pytest.mark.parametrize("placement", [*PLACEMENTS, UShape(best_at="end"), Shuffle(5)], ids=repr)
+@pytest.mark.parametrize("placement", [*PLACEMENTS, UShapeBestLast(), Shuffle(5)], ids=repr)
 def test_the_order_is_the_cores(adapter: Adapter, placement: Any, k: int) -> None:
     """With its reasons; and what was given stays as it was."""
     given = adapter.items(CORPUS[:k])

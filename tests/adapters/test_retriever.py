@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared_core import CAUS, PLACEMENTS, ChunkKeys, NeighbourSpans, Passage, PositionProfile
-from shared_core.placement import UShape
+from shared_core.placement import UShapeBestLast
 
 from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
 
@@ -31,7 +31,7 @@ PROFILE = PositionProfile(
         {"fusion": "rrf", "psi": "never"},
         {"fetch_k": 1, "k": 3},
         {"k": 1000, "psi": 0.8},
-        {"placement": UShape(best_at="end"), "psi": "always", "k": 4},
+        {"placement": UShapeBestLast(), "psi": "always", "k": 4},
         *({"placement": name, "psi": PROFILE, "k": 7} for name in PLACEMENTS),
     ],
     ids=repr,

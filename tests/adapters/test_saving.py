@@ -9,7 +9,7 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 import llamaindex_posrag
 from shared_core import EmbeddingMismatchError, Passage, PositionProfile
-from shared_core.placement import Sequential, Shuffle, UShape
+from shared_core.placement import Sequential, Shuffle, UShapeBestLast
 
 from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, embed, ids
 
@@ -28,7 +28,7 @@ def answers(adapter: Adapter, retriever: Any) -> list[Any]:
     [
         {},
         {"k": 3, "alpha": None, "fetch_k": 20, "fusion": "rrf", "psi": "never"},
-        {"placement": UShape("end"), "psi": PROFILE, "rule": "psi_interval"},
+        {"placement": UShapeBestLast(), "psi": PROFILE, "rule": "psi_interval"},
         {"placement": Shuffle(seed=7), "psi": 1.5, "variant": "okapi"},
     ],
     ids=str,
@@ -110,7 +110,7 @@ def test_a_folder_of_one_framework_is_read_by_the_other(saver: Any, tmp_path: Pa
     """With its options, and saved again there, by the first."""
     sides: tuple[Adapter, ...] = (LangChain(), LlamaIndex())
     one, other = sides if saver is LangChain else sides[::-1]
-    options = {"k": 3, "alpha": 0.7, "placement": UShape("end"), "psi": PROFILE}
+    options = {"k": 3, "alpha": 0.7, "placement": UShapeBestLast(), "psi": PROFILE}
     saved = one.build(CORPUS, **options)
     saved.save(tmp_path / "index")
     loaded = other.load(tmp_path / "index")

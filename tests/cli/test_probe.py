@@ -97,7 +97,7 @@ def test_a_model_that_cannot_do_the_task_is_inconclusive(
 def test_one_question_is_sure_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", f"{MODULE}:edges", "--n", "1", "--k", "3"]) == 0
     out, _ = said(capsys)
-    assert " u_shape +7.2 u_shape with the best last +7.2 Gate: shut." in out
+    assert " u_shape +7.2 u_shape_best_last +7.2 Gate: shut." in out
 
 
 def test_files_and_name_are_the_users(tmp_path: Path, profiles: Path) -> None:

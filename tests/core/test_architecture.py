@@ -234,6 +234,7 @@ CORE = [
     "SourceOrder",
     "TwoRound",
     "UShape",
+    "UShapeBestLast",
     "adopt",
     "choose_policy",
     "connect",

@@ -17,7 +17,7 @@ from shared_core import (
     ProfileNotFoundError,
     decide_order,
 )
-from shared_core.placement import Shuffle, UShape
+from shared_core.placement import Shuffle, UShapeBestLast
 from shared_core.types import Query
 
 from .making import make_index, random_vectors
@@ -74,7 +74,7 @@ def test_what_does_not_exist_is_heard_of_when_it_is_made() -> None:
         (1, False, 1, "psi 1.000 does not exceed 1.0"),
         (1.0004, True, 1.0004, "psi 1.0004 exceeds 1.0"),
         (np.float32(2), True, 2, "psi 2.000 exceeds 1.0"),
-        (PROFILE, True, 1.5, "u_shape with the best last should be better than the ranked order"),
+        (PROFILE, True, 1.5, "u_shape_best_last should be better than the ranked order"),
         (FLAT, False, 1.0, "is not surely better than the ranked order"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_shut_gate_asks_for_no_profile() -> None:
     ("options", "slots"),
     [
         ({"psi": "always"}, (0, 2, 4, 3, 1)),
-        ({"psi": "always", "placement": UShape(best_at="end")}, (1, 3, 4, 2, 0)),
+        ({"psi": "always", "placement": UShapeBestLast()}, (1, 3, 4, 2, 0)),
         ({"psi": "always", "placement": "inverse"}, (4, 3, 2, 1, 0)),
         ({"psi": "always", "placement": Shuffle(3)}, Shuffle(3)(5)),
         ({}, (0, 1, 2, 3, 4)),

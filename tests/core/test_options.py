@@ -19,7 +19,7 @@ from shared_core.options import (
     encode_caus,
     encode_options,
 )
-from shared_core.placement import Shuffle, UShape
+from shared_core.placement import Shuffle, UShapeBestLast
 
 PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3, 0.2, 0.1))
 
@@ -30,11 +30,11 @@ PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3,
         CAUS(),
         CAUS(k=3, alpha=0.6, fetch_k=7, fusion="rrf", placement="inverse", psi=1.3),
         CAUS(alpha=np.float32(0.5), psi=np.int64(2)),  # type: ignore[arg-type]
-        CAUS(placement=UShape(best_at="end"), psi=PROFILE, rule="psi", hit_rates=(0.5, 0.2)),
+        CAUS(placement=UShapeBestLast(), psi=PROFILE, rule="psi", hit_rates=(0.5, 0.2)),
         CAUS(
             placement=Shuffle(seed=7),
             psi="never",
-            expand=NeighbourSpans(window="auto", order=UShape(best_at="end")),
+            expand=NeighbourSpans(window="auto", order=UShapeBestLast()),
             chunk_keys=ChunkKeys(document="file", heading=("title",)),
         ),
     ],
@@ -70,7 +70,7 @@ def test_a_name_is_kept_where_it_means_the_same_everywhere(
 
 def test_some_options_alone_are_decoded_and_others_left() -> None:
     """What a caller keeps beside them is none of its business."""
-    kept = {"placement": UShape(best_at="end"), "include_scores": False}
+    kept = {"placement": UShapeBestLast(), "include_scores": False}
     assert decode_options(encode_options(kept)) == kept
 
 

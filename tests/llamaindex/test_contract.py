@@ -15,7 +15,7 @@ from llamaindex_posrag import (
     PlacementPostprocessor,
 )
 from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.placement import UShape
+from shared_core.placement import UShapeBestLast
 
 from .contract import PostprocessorContract, RetrieverContract
 from .doubles import WordEmbedding
@@ -27,7 +27,7 @@ class TestCAUSPostprocessor(PostprocessorContract):
     @pytest.fixture(
         params=[
             {"psi": 1.3, "k": 3, "alpha": 0.7},
-            {"psi": "always", "placement": UShape(best_at="end"), "fusion": "rrf"},
+            {"psi": "always", "placement": UShapeBestLast(), "fusion": "rrf"},
             {"psi": "always", "fusion": "min_max", "variant": "okapi"},
         ],
         ids=str,
@@ -47,7 +47,7 @@ class TestNeighbourSpanPostprocessor(PostprocessorContract):
 
     @pytest.fixture
     def postprocessor(self) -> BaseNodePostprocessor:
-        return NeighbourSpanPostprocessor(NeighbourSpans(order=UShape(best_at="end")))
+        return NeighbourSpanPostprocessor(NeighbourSpans(order=UShapeBestLast()))
 
 
 class TestCAUSRetriever(RetrieverContract):

@@ -550,9 +550,9 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
 
 
 def test_two_u_shapes_are_told_apart() -> None:
-    comparison = Comparison(ks=(4,), strategies=("u_shape", UShape("end")))
+    comparison = Comparison(ks=(4,), strategies=("u_shape", "u_shape_best_last"))
     result = comparison.run(last, codes(10))
-    assert {**by_name(result)}.keys() >= {"u_shape", "u_shape with the best last"}
+    assert {**by_name(result)}.keys() >= {"u_shape", "u_shape_best_last"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile, UShape, decide_order
+from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile, UShapeBestLast, decide_order
 from shared_core.arrays import Scores
 from shared_core.evaluation.intervals import contrast_interval, independent_contrast_interval
 from shared_core.placement.order_gate import HIT_RATES
@@ -37,7 +37,7 @@ def measured(curve: list[float], n: int, seed: int, same: float = 0.5) -> Positi
         ((0.9, 0.8, 0.6, 0.5, 0.4), (0, 1, 2, 3, 4), "sequential"),
         ((0.4, 0.5, 0.6, 0.8, 0.9), (4, 3, 2, 1, 0), "inverse"),
         ((0.9, 0.4, 0.3, 0.4, 0.8), (0, 2, 4, 3, 1), "u_shape"),
-        ((0.8, 0.4, 0.3, 0.4, 0.9), (1, 3, 4, 2, 0), "u_shape"),
+        ((0.8, 0.4, 0.3, 0.4, 0.9), (1, 3, 4, 2, 0), "u_shape_best_last"),
         ((0.5, 0.5, 0.5, 0.5, 0.5), (0, 1, 2, 3, 4), "sequential"),
     ],
     ids=["front", "end", "edges", "edges, the last best", "none"],
@@ -98,9 +98,9 @@ def test_a_named_placement_is_judged_by_its_own_gain() -> None:
     gate = decide_order(replace(SLOPE, accuracy=(0.9, 0.5, 0.4)), "inverse")
     assert (gate.opened, gate.placement) == (False, "sequential")
     assert gate.reason.startswith("inverse is not surely better than the ranked order: ")
-    gate = decide_order(SLOPE, UShape(best_at="end"))
+    gate = decide_order(SLOPE, UShapeBestLast())
     assert (gate.opened, gate.slots) == (True, (1, 2, 0))
-    assert gate.reason.startswith("u_shape with the best last should be better")
+    assert gate.reason.startswith("u_shape_best_last should be better")
     assert decide_order(SLOPE, "max_relevance").slots == (2, 1, 0)
     assert not decide_order(SLOPE, "sequential").opened
 
