@@ -108,7 +108,7 @@ PARTS = {
             "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
             "logprob --pipelines hybrid --shuffles 1 --profile OUT/orders.json "
             "--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies sequential,shuffle,inverse,"
-            "u_shape,max_relevance,min_distraction,"
+            "u_shape,u_shape_best_last,max_relevance,min_distraction,"
             "attention,two_round,distraction_aware --output OUT/orders",
             "compare --data ANSWERED --documents CHUNKS --model MODEL --n 40 -k 10 --graders "
             "logprob --pipelines hybrid --shuffles 1 "
