@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Self, Unpack
@@ -28,7 +27,7 @@ from langchain_posrag.documents import (
 from langchain_posrag.options import CAUSOptions, PlacementArguments, PlacementOptions, Psi
 from shared_core import BM25Index, Placement
 from shared_core.index import Tokenizer, Variant
-from shared_core.metadata import warn_of_distances, warn_of_placed
+from shared_core.metadata import as_similarities, warn_of_placed
 from shared_core.options import RescoringArguments
 from shared_core.vectors import query_similarities
 
@@ -160,11 +159,8 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
 
     def _given_scores(self, documents: Sequence[Document]) -> list[float]:
         given = [score_of(document, self.score_key) for document in documents]
-        sign = 1 if self.higher_is_better else -1
-        dense = [math.nan if score is None else sign * score for score in given]
-        if self.higher_is_better:
-            warn_of_distances(dense, [document.metadata.get(DETAIL) for document in documents])
-        return dense
+        details = [document.metadata.get(DETAIL) for document in documents]
+        return as_similarities(given, details, higher_is_better=self.higher_is_better)
 
     def _fuse(
         self, documents: Sequence[Document], query: str, dense: Sequence[float]

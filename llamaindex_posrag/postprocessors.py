@@ -8,7 +8,6 @@ nodes means nothing. A postprocessor does not know the response mode.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -28,7 +27,7 @@ from shared_core import CAUS, BM25Index, Passage, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.index import Variant
-from shared_core.metadata import warn_of_distances, warn_of_placed
+from shared_core.metadata import as_similarities, warn_of_placed
 from shared_core.options import OrderArguments, RescoringArguments, check_option, encode_options
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
@@ -241,10 +240,8 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        sign = 1 if self.higher_is_better else -1
-        dense = [math.nan if each.score is None else sign * each.score for each in nodes]
-        if self.higher_is_better:
-            warn_of_distances(dense, [explanation(node) for node in nodes])
+        scores, details = [each.score for each in nodes], [explanation(node) for node in nodes]
+        dense = as_similarities(scores, details, higher_is_better=self.higher_is_better)
         asked = plain_text(query) if query else ""
         sparse = partial(self._bm25, asked, [embedded_text(each.node) for each in nodes])
         arrangement = self._caus.rescore(

@@ -79,12 +79,20 @@ def warn_of_placed(details: Sequence[object]) -> None:
         )
 
 
-def warn_of_distances(scores: Sequence[float], details: Sequence[object]) -> None:
-    """Warn if scores, NaN aside, only rise along passages that no earlier step explains."""
-    known = [score for score in scores if not math.isnan(score)]
-    if len({*known}) > 2 and known == sorted(known) and not any(details):
+def as_similarities(
+    scores: Sequence[float | None], details: Sequence[object], *, higher_is_better: bool
+) -> list[float]:
+    """Return incoming scores so that higher is better, NaN for None.
+
+    Warns if they are taken as they are, but only rise along passages that no earlier step explains.
+    """
+    known = [score for score in scores if score is not None and not math.isnan(score)]
+    rising = len({*known}) > 2 and known == sorted(known)
+    if higher_is_better and rising and not any(details):
         warnings.warn(
             "the scores rise from the first passage to the last, as distances do, and are taken "
             "for similarities: if they are distances, give higher_is_better=False",
             stacklevel=2,
         )
+    sign = 1 if higher_is_better else -1
+    return [math.nan if score is None else sign * score for score in scores]
