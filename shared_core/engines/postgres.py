@@ -41,12 +41,6 @@ IDLE = 1.0
 BATCH = 500
 """Passages that one statement writes, so that none takes too long."""
 
-LONGEST = 60
-"""Bytes of a collection's name: of its tables' names PostgreSQL keeps 63, which then differ."""
-
-MOST_EF = 1000
-"""What pgvector takes."""
-
 OPERATORS = {
     "cosine": ("<=>", "1 - ", "vector_cosine_ops"),
     "inner_product": ("<#>", "-", "vector_ip_ops"),
@@ -132,19 +126,8 @@ class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
     """
 
     patience = 10.0
-    refused: Exception | None = None
-    """Why the server was last not reached: a pool says only that it has waited."""
     answered = -math.inf
     """When the server did last, by `time.monotonic`."""
-
-    @classmethod
-    def connect(cls, *address: Any, **options: Any) -> Any:
-        cls.refused = None
-        try:
-            return super().connect(*address, **options)
-        except psycopg.OperationalError as error:
-            cls.refused = error
-            raise
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         answer = super().wait(gen, interval, self.patience if timeout is None else timeout)
@@ -172,16 +155,16 @@ class PostgresEngine(CollectionEngine):
     address
         ``postgresql://user:password@host:port/database``, or what else libpq understands.
     collection
-        First part of the names of its tables, which are made when passages are first added; at
-        most 60 bytes.
+        First part of the names of its tables, which are made when passages are first added: a
+        name of at most 60 bytes.
     schema
         Where the tables are.
     dense
         ``"flat"``: every vector is compared. ``"hnsw"``: pgvector's graph proposes passages, and
         may miss some, so that pools are not complete; scores are exact all the same.
     ef
-        Candidates that the graph keeps in view (``hnsw.ef_search``), 1 to 1,000: at least the depth
-        of a search, and the more, the fewer it misses.
+        Candidates that the graph keeps in view (``hnsw.ef_search``): at least the depth of a
+        search, and the more, the fewer it misses. More than 1,000 count as 1,000, pgvector's most.
     pool_size
         Most connections.
     timeout
@@ -213,14 +196,8 @@ class PostgresEngine(CollectionEngine):
         **options: Unpack[CollectionArguments],
     ) -> None:
         super().__init__(collection, **options)
-        if (size := len(collection.encode())) > LONGEST:
-            raise ValueError(
-                f"the name {collection!r} has {size} bytes, and PostgreSQL takes {LONGEST}: give a "
-                "shorter one"
-            )
         self.dense = check_choice(dense, "dense", Dense)
-        if check_count(ef, "ef") > MOST_EF:
-            raise ValueError(f"ef must be at most {MOST_EF:,}, got {ef!r}")
+        ef = min(check_count(ef, "ef"), 1000)  # of more, pgvector would take its default
         self._schema = schema
         self._tables = {
             each: sql.Identifier(schema, f"{collection}_{each}")
@@ -235,7 +212,16 @@ class PostgresEngine(CollectionEngine):
             shown.get("host", "localhost"), shown.get("port", 5432), shown.get("dbname", "")
         )
         self._timeout = timeout
-        milliseconds = int(timeout * 1000)
+        connecting = {
+            "autocommit": True,
+            "connect_timeout": max(2, int(timeout)),
+            "options": f"{shown.get('options', '')} -c statement_timeout={int(timeout * 1000)} "
+            f"-c jit=off -c hnsw.ef_search={ef} -c hnsw.iterative_scan=strict_order",
+        }
+        try:
+            psycopg.connect(address, **connecting).close()
+        except psycopg.OperationalError as error:  # a pool says only that it has waited
+            raise self._unanswered(timeout, error) from error
         self._pool = psycopg_pool.ConnectionPool(
             address,
             min_size=0,
@@ -245,16 +231,7 @@ class PostgresEngine(CollectionEngine):
             open=True,
             check=_check_idle,
             connection_class=type("Connection", (_Impatient,), {"patience": timeout + 1}),
-            kwargs={
-                "autocommit": True,
-                "connect_timeout": max(2, int(timeout)),
-                "tcp_user_timeout": milliseconds,
-                "keepalives_idle": max(1, int(timeout / 3)),
-                "keepalives_interval": max(1, int(timeout / 3)),
-                "keepalives_count": 2,
-                "options": f"{shown.get('options', '')} -c statement_timeout={milliseconds} "
-                f"-c jit=off -c hnsw.ef_search={ef} -c hnsw.iterative_scan=strict_order",
-            },
+            kwargs=connecting,
         )
         self._known()
 
@@ -264,21 +241,8 @@ class PostgresEngine(CollectionEngine):
         try:
             with self._pool.connection() as connection:
                 yield connection
-        except psycopg.errors.QueryCanceled as error:
-            raise EngineError(
-                f"{self.shown} gave a statement up ({error.diag.message_primary}): another writer "
-                f"holds {self.collection!r}, or it took longer than timeout={self._timeout:g} s; "
-                "try again, or give it longer"
-            ) from error
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
-            waited = isinstance(error, psycopg_pool.PoolTimeout)
-            why = (waited and self._pool.connection_class.refused) or error
-            raise self._unanswered(self._timeout, why) from error
-        except psycopg.DataError as error:
-            raise ValueError(
-                f"the database does not take a text or metadata: {error}; take NUL characters and "
-                "NaN out of them"
-            ) from error
+            raise self._unanswered(self._timeout, error) from error
         except psycopg.errors.InsufficientPrivilege as error:
             granted = sql.SQL(rights).format(
                 user=sql.Identifier(connection.info.user),
@@ -463,19 +427,9 @@ class PostgresEngine(CollectionEngine):
         return int(n)
 
     def _statistics(self) -> dict[str, Any]:
-        statement = """
-            SELECT n, tokens, (SELECT count(*) FROM {words}), count(row), coalesce(sum(length), 0)
-            FROM {statistics} LEFT JOIN {passages} ON true GROUP BY n, tokens
-        """
-        ((n, tokens, words, rows, length),) = self._rows(statement)
-        found = {"mean_length": tokens / max(n, 1), "words": words}
-        if (n, tokens) == (rows, length):
-            return found
-        return found | {
-            "amiss": f"the statistics are of {n:,} passages with {tokens:,} words, and there are "
-            f"{rows:,} with {length:,}: something else has written to its tables. Scores are "
-            "wrong: index the documents anew, by another name."
-        }
+        statement = "SELECT n, tokens, (SELECT count(*) FROM {words}) FROM {statistics}"
+        ((n, tokens, words),) = self._rows(statement)
+        return {"mean_length": tokens / max(n, 1), "words": words}
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""

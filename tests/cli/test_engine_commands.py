@@ -123,7 +123,7 @@ def test_what_changed_is_replaced(index: Index) -> None:
         ([{"id": "a", "text": "b"}] * 2, "docs.jsonl, line 2: document id 'a' occurs twice"),
         ([{"id": "a", "text": "b", "metadata": [1]}], "metadata must be an object, got [1]"),
         ([], "docs.jsonl holds no documents"),
-        ([{"id": "a", "text": "b\0c"}], "take NUL characters and NaN out"),
+        ([{"id": "a", "text": "b\0c"}], "cannot contain NUL"),
         (['{"id": "a", "text": "b", "metadata": {"c": NaN}}'], "'c' of passage 'a' is nan, which"),
     ],
 )
@@ -189,28 +189,16 @@ def test_why_a_database_cannot_be_reached_is_told_once(
 
 
 def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
-    """None of that name, an empty one, and one whose tables somebody else has changed."""
+    """None of that name, and an empty one."""
     show = ["engine", index.url, "--collection", index.collection]
     for told in (show, ["doctor", *show[1:]]):
         assert main(told) == 2
         assert f"no collection {index.collection!r} in postgresql://" in said(capsys)[1]
-    index(lines(3))
-    with psycopg.connect(index.url, autocommit=True) as connection:
-        table = psycopg.sql.Identifier(f"{index.collection}_passages")
-        connection.execute(
-            psycopg.sql.SQL("DELETE FROM {} WHERE id = %s").format(table), (PASSAGES[0].id,)
-        )
-    capsys.readouterr()
-    assert main(show) == 1
-    assert "the statistics are of 3 passages with" in (out := said(capsys)[0])
-    assert "there are 2 with" in out
-    assert "index the documents anew, by another name" in out
-    index.collection += " empty"
     index(lines(1))
     with connect(index.url, index.collection) as engine:
         engine.delete([PASSAGES[0].id])
     capsys.readouterr()
-    assert main([*show[:3], index.collection]) == 1
+    assert main(show) == 1
     assert "it is empty: posrag index fills it" in said(capsys)[0]
 
 
