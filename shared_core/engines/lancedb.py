@@ -43,6 +43,9 @@ WORDS = require("lancedb.index", extra="lancedb").FTS(
 )
 """An index of words as they are."""
 
+BLANK = "-"
+"""Words of a passage that has none, since LanceDB does not count passages without any."""
+
 BUILT = "posrag-words"
 """Tag of the version of the table that the index of words was last built for."""
 
@@ -61,9 +64,8 @@ class LanceEngine(CollectionEngine):
 
     Every passage of a pool is scored exactly by both legs, from one version of the table. Writes
     are all or nothing. After one, the first search builds the index of words anew, which takes
-    longer the more passages there are; `optimize` does it at once. LanceDB does not count passages
-    without any word, so that BM25 scores are off a little, and pools not complete, while there are
-    some.
+    longer the more passages there are; `optimize` does it at once. A passage without any word
+    counts as one of a single word, so that the mean length is off by as much.
 
     Parameters
     ----------
@@ -118,8 +120,6 @@ class LanceEngine(CollectionEngine):
         self._writing = threading.Lock()
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="lancedb")
         self._built = 0
-        self._wordless = (0, False)
-        """A version of the table, and whether it has passages without any word."""
         patience = {"timeout": f"{timeout:g}s", "client_retry_timeout": f"{timeout:g}"}
         with self._told((RuntimeError, OSError, ValueError)):
             self._db = lancedb.connect(
@@ -176,7 +176,7 @@ class LanceEngine(CollectionEngine):
                 "content": [passage.text for passage in passages],
                 "metadata": pa.ExtensionArray.from_storage(JSON, pa.array(metadata, pa.utf8())),
                 "source": [None if each is None else json.dumps(each) for each in sources],
-                "words": [" ".join(map(_hashed, counts.elements())) for counts in counted],
+                "words": [" ".join(map(_hashed, each.elements())) or BLANK for each in counted],
                 "embedding": pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1]),
             }
             rows = pa.table(values, schema=_schema(vectors.shape[1]))
@@ -233,11 +233,7 @@ class LanceEngine(CollectionEngine):
                 except RuntimeError as error:  # another process was faster: see what it made
                     if "commit conflict" not in str(error):
                         raise
-        version, wordless = self._wordless
-        if version != table.version:
-            wordless = table.count_rows("words = ''") > 0
-            self._wordless = table.version, wordless
-        return table, table.version == self._built and not wordless
+        return table, table.version == self._built
 
     def _pools(
         self, words: Sequence[Counter[str]], vectors: Sequence[Vectors], depth: int, where: Where

@@ -7,7 +7,6 @@ second searches both legs and returns the vectors of what either finds, which ar
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 from urllib.parse import urlsplit
@@ -91,11 +90,6 @@ class MilvusEngine(SparseVectorEngine):
         mean_length: float | None = None,
         **options: Unpack[CollectionArguments],
     ) -> None:
-        if not re.fullmatch(r"[A-Za-z_]\w*", collection, re.ASCII):
-            raise ValueError(
-                f"Milvus takes no collection of the name {collection!r}: give letters, digits and "
-                "underscores, no digit first"
-            )
         super().__init__(collection, mean_length=mean_length, **options)
         self._timeout, self._owns, self._client = timeout, client is None, client
         parts = urlsplit(address)

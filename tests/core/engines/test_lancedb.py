@@ -90,13 +90,14 @@ def test_a_search_that_does_not_wait_says_so(address: str) -> None:
         assert_same(stale.pool([RED_FISH], 9), [wanted], 9)
 
 
-def test_passages_without_a_word_make_scores_inexact(address: str) -> None:
-    """LanceDB does not count them."""
+def test_a_passage_without_a_word_counts_as_one_of_a_single_word(address: str) -> None:
+    """LanceDB would not count it otherwise; nothing finds it by words."""
     with filled(LanceEngine(address), [*FISH, Passage("blank", "?!")]) as engine:
-        (pool,) = engine.pool([RED_FISH], 9)
-        assert (pool.complete, len(pool.passages)) == (False, 6)
-        engine.delete(["blank"])
-        assert engine.pool([RED_FISH], 9)[0].complete
+        index = filled(HybridIndex(), [*FISH, Passage("blank", "other")])
+        (pool,), (wanted,) = (each.pool([RED_FISH], 9) for each in (engine, index))
+        assert ids(pool) == ids(wanted)
+        assert pool.sparse == pytest.approx(wanted.sparse)
+        assert pool.sparse[-1] == 0
 
 
 def test_what_lancedb_cannot_do_is_told(tmp_path: Path) -> None:

@@ -49,13 +49,6 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_written(server: M
         assert engine.count() == len(FISH)
 
 
-@pytest.mark.parametrize("name", ["größe", "a b", "1st", ""])
-def test_a_name_that_milvus_does_not_take_is_refused_at_once(name: str) -> None:
-    """Before a server is asked."""
-    with pytest.raises(ValueError, match=f"no collection of the name '{name}': give letters"):
-        connect("milvus://127.0.0.1:1", name)
-
-
 def again(method: Any, *arguments: Any) -> Any:
     """Call a method until it works: gRPC waits a little before it connects anew."""
     for _ in range(60):
