@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from shared_core.engines.store import QDRANT_SCORES, ScoreKind, known_of
+from shared_core.engines.store import QDRANT_SCORES, ScoreKind, known_of, qdrant_pages
 from shared_core.index.metadata import SIGNS
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
@@ -179,15 +179,11 @@ def chroma_documents(store: Any) -> list[Document]:
 
 def qdrant_documents(store: Any) -> Iterator[Document]:
     """Yield the documents of a collection."""
-    offset = None
-    while True:
-        points, offset = store.client.scroll(store.collection_name, limit=1000, offset=offset)
+    for points in qdrant_pages(store.client.scroll, store.collection_name):
         for point in points:
             text = point.payload.get(store.content_payload_key, "")
             metadata = point.payload.get(store.metadata_payload_key) or {}
             yield Document(text, id=str(point.id), metadata=metadata)
-        if offset is None:
-            return
 
 
 def _distance(_: Any) -> ScoreKind:

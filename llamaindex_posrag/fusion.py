@@ -28,6 +28,7 @@ from shared_core.engines.store import (
     Store,
     StoreEngine,
     known_of,
+    qdrant_pages,
 )
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
@@ -343,14 +344,9 @@ def listed_nodes(store: Any) -> list[BaseNode]:
 def qdrant_nodes(store: Any) -> list[BaseNode]:
     """Return the nodes of a collection, page by page: ``get_nodes`` stops after 9,999."""
     nodes: list[BaseNode] = []
-    offset = None
-    while True:
-        points, offset = store.client.scroll(
-            store.collection_name, limit=1000, offset=offset, with_payload=False
-        )
+    for points in qdrant_pages(store.client.scroll, store.collection_name, with_payload=False):
         nodes += store.get_nodes([point.id for point in points])
-        if offset is None:
-            return nodes
+    return nodes
 
 
 LISTED: dict[str, Callable[[Any], list[BaseNode]]] = {

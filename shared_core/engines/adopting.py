@@ -16,6 +16,7 @@ import numpy as np
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionEngine, rows_to_write
+from shared_core.engines.store import qdrant_pages
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 from shared_core.types import Passage
 
@@ -166,18 +167,12 @@ def qdrant_rows(
         vector = next(iter(configured))
 
     def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
-        offset = None
-        while True:
-            points, offset = client.scroll(
-                collection, limit=BATCH, offset=offset, with_vectors=[vector] if vector else True
-            )
-            if points:
-                held = [point.vector[vector] if vector else point.vector for point in points]
-                records = [(str(point.id), point.payload or {}) for point in points]
-                passages = [_passage(id, each, content, each.get(metadata)) for id, each in records]
-                yield passages, np.array(held, np.float32)
-            if offset is None:
-                return
+        options = {"limit": BATCH, "with_vectors": [vector] if vector else True}
+        for points in qdrant_pages(client.scroll, collection, **options):
+            held = [point.vector[vector] if vector else point.vector for point in points]
+            records = [(str(point.id), point.payload or {}) for point in points]
+            passages = [_passage(id, each, content, each.get(metadata)) for id, each in records]
+            yield passages, np.array(held, np.float32)
 
     return Rows(client.count(collection, exact=True).count, batches())
 

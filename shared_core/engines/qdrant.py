@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import starmap
 from typing import Any, Unpack
 from urllib.parse import urlsplit
@@ -30,6 +31,7 @@ from shared_core.engines.sparse_vectors import (
     key_of,
     wanted_marks,
 )
+from shared_core.engines.store import qdrant_pages
 from shared_core.errors import EngineError
 from shared_core.index.metadata import Where, Within
 
@@ -207,14 +209,7 @@ class QdrantEngine(SparseVectorEngine):
         return [point.payload for point in points]
 
     def _scroll(self, **options: Any) -> Iterator[list[Any]]:
-        following = None
-        while True:
-            points, following = self._ask(
-                "scroll", self.collection, limit=BATCH, offset=following, **options
-            )
-            yield points
-            if following is None:
-                return
+        return qdrant_pages(partial(self._ask, "scroll"), self.collection, limit=BATCH, **options)
 
     def _scan(self) -> Iterator[list[Mapping[str, Any]]]:
         for points in self._scroll(with_payload=["id", "page_content"]):

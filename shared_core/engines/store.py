@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
@@ -34,6 +34,18 @@ ScoreKind: TypeAlias = Literal["cosine", "similarity", "distance"]
 
 QDRANT_SCORES: Mapping[str, ScoreKind] = {"Cosine": "cosine", "Dot": "similarity"}
 """Those of Qdrant by its name of the distance; by another one they are distances."""
+
+
+def qdrant_pages(
+    scroll: Callable[..., Any], collection: str, *, limit: int = 1000, **options: Any
+) -> Iterator[list[Any]]:
+    """Yield the points of a collection of Qdrant in batches; `scroll` is its client's method."""
+    offset = None
+    while True:
+        points, offset = scroll(collection, limit=limit, offset=offset, **options)
+        yield points
+        if offset is None:
+            return
 
 
 class Call(Protocol):
