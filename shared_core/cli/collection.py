@@ -73,7 +73,7 @@ def fill(
     if engine.count():
         _check_model(engine, embed, passages[0].text)
     try:
-        with engine.filling(), console.counting("indexing", len(passages)) as advance:
+        with console.counting("indexing", len(passages)) as advance:
             for start in range(0, len(passages), BATCH):
                 batch = passages[start : start + BATCH]
                 new = [batch[at] for at in rows_to_write(engine, batch)]
@@ -86,6 +86,7 @@ def fill(
             f"{done:,} of {counted(len(passages), 'document')} {is_or_are(done)} in the "
             "collection: the next run goes on from there"
         ) from None
+    engine.take_up_mean()
     return added
 
 

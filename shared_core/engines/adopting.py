@@ -73,17 +73,17 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
         If the database of the engine does not answer.
     """
     seen: set[str] = set()
-    with engine.filling():
-        for passages, vectors in rows.batches:
-            changed = rows_to_write(engine, passages)
-            if changed:
-                engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
-            seen |= {passage.id for passage in passages}
-            if progress is not None:
-                progress(len(seen), rows.total)
+    for passages, vectors in rows.batches:
+        changed = rows_to_write(engine, passages)
+        if changed:
+            engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
+        seen |= {passage.id for passage in passages}
+        if progress is not None:
+            progress(len(seen), rows.total)
     if not seen:
         raise ValueError("there is nothing to adopt: is the name of the collection right?")
     engine.delete([id for id in engine.ids() if id not in seen])
+    engine.take_up_mean()
 
 
 def langchain_postgres_rows(connection: Any, collection: str, *, schema: str = "public") -> Rows:

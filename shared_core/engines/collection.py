@@ -6,8 +6,7 @@ import json
 import warnings
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
@@ -381,14 +380,8 @@ class CollectionEngine(InThreads):
         """Return what else `describe` tells."""
         return {}
 
-    @contextmanager
-    def filling(self) -> Iterator[None]:
-        """Take many passages in a block.
-
-        Where the database keeps words weighed for a mean length, they are weighed anew at its end
-        if that has moved far.
-        """
-        yield
+    def take_up_mean(self) -> None:
+        """Weigh the words anew if the mean length has moved far, where a database keeps weights."""
 
     def count(self) -> int:
         """Return the number of passages."""

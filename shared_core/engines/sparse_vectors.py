@@ -114,7 +114,7 @@ class SparseVectorEngine(CollectionEngine):
         super().__init__(collection, **options)
         self.bm25 = replace(self.bm25, mean_length=mean_length)
         self.statistics = f"{collection}_statistics"
-        self._write_lock, self._fills = threading.Lock(), False
+        self._write_lock = threading.Lock()
 
     @abstractmethod
     def _exists(self, name: str) -> bool:
@@ -281,7 +281,7 @@ class SparseVectorEngine(CollectionEngine):
         tokens = totals["tokens"] + sum(c.total() for c in come) - sum(c.total() for c in gone)
         totals = totals | {"n": n, "tokens": tokens}
         self._put({**counts, TOTALS: totals})
-        if (drift := self._drift(totals)) and not self._fills:
+        if drift := self._drift(totals):
             warnings.warn(f"{self!r}: {drift}", stacklevel=4)
 
     def _drift(self, totals: Mapping[str, Any]) -> str:
@@ -291,7 +291,8 @@ class SparseVectorEngine(CollectionEngine):
             return ""
         return (
             f"words are weighed for passages of {mean:.4g} tokens in the mean, which has moved by "
-            "more than 5%: call reweigh() of the engine, in Python."
+            "more than 5%: call reweigh() of the engine, in Python (adopt and posrag index do, at "
+            "their end)."
         )
 
     def _statistics(self) -> dict[str, Any]:
@@ -324,14 +325,8 @@ class SparseVectorEngine(CollectionEngine):
             if now == mark:
                 self._put({WRITER: None})
 
-    @contextmanager
-    def filling(self) -> Iterator[None]:
-        """See `CollectionEngine.filling`."""
-        self._fills = True
-        try:
-            yield
-        finally:
-            self._fills = False
+    def take_up_mean(self) -> None:
+        """Call `reweigh` if the mean length has moved by more than 5%."""
         if self._known() and self._drift(self._totals()):
             self.reweigh()
 
