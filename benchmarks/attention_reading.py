@@ -38,7 +38,6 @@ from shared_core.attention import (
     attention_by_position,
     ranking_of,
 )
-from shared_core.attention.rankgpt import RankedAnswer
 from shared_core.attention.rounds import PlacedAnswer
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
@@ -149,7 +148,6 @@ def report(model: HuggingFaceModel, shuffled: Questions, curve: PositionalCurve)
             f"{'' if name == SHUFFLE else difference(exact, before)}",
             flush=True,
         )
-    report_rankings([each for each in found if isinstance(each, RankedAnswer)])
 
 
 def gold_first(found: Sequence[PlacedAnswer], questions: Questions) -> float:
@@ -162,13 +160,6 @@ def difference(after: Values, before: Values) -> str:
     """Return the mean paired difference and its interval."""
     lower, upper = paired_difference_interval(after, before)
     return f"{np.mean(after - before):+.3f} [{lower:+.3f}, {upper:+.3f}]"
-
-
-def report_rankings(found: Sequence[RankedAnswer]) -> None:
-    """Print how many of RankGPT's rankings could be used."""
-    none = np.mean([not each.named for each in found])
-    part = np.mean([0 < len(each.named) < len(each.order) for each in found])
-    print(f"RankGPT: {none:.1%} of the rankings name no document, {part:.1%} only some")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from benchmarks.labelled import lines, read_folder
 from benchmarks.neighbour_spans import cut
 from benchmarks.span_corpora import Collection as SpanCollection
 from shared_core import BM25Index
-from shared_core.attention.rankgpt import named_passages, rankgpt_prompt
+from shared_core.attention.rankgpt import rankgpt_prompt, ranking_in
 from shared_core.attention.rounds import scores_of
 from shared_core.cli.models import open_model
 from shared_core.evaluation import GRADERS
@@ -205,8 +205,8 @@ def model() -> Path:
 def rankgpt(question: str, texts: Sequence[str]) -> Sequence[float]:
     """Return scores by the ranking that the model writes of the first texts; the others follow."""
     (answer,) = ranker().generate([rankgpt_prompt(question, texts[:RANKED])])
-    named = (at for at in named_passages(answer, len(texts[:RANKED])) if at is not None)
-    return scores_of([*dict.fromkeys([*named, *range(len(texts))])])
+    first = ranking_in(answer, len(texts[:RANKED]))
+    return scores_of([*first, *range(len(first), len(texts))])
 
 
 @cache

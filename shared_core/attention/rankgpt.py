@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from shared_core.attention.rounds import Case, OneRound, PlacedAnswer, ask, scores_of
-from shared_core.checking import check_counts_of
-from shared_core.generation.models import Generator, as_generator
+from shared_core.generation.models import as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement
 from shared_core.sensitivity.curve import PositionalCurve
 
-Window: TypeAlias = tuple[int, int]
-"""Part [start, end) of a ranking."""
-
 _NAMES = r"\[[-0-9,;\s]*\]"
 _LINK = r"[\s*_]*(?:\([^()\[\]]*\)[\s*_]*)?(?:[<>=≥≤~,;][\s*_]*)+"
 _JOINED = re.compile(rf"{_NAMES}(?:{_LINK}{_NAMES})+")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankedAnswer(PlacedAnswer):
-    """An answer to documents in the order that the model itself gave.
-
-    Attributes
-    ----------
-    named
-        Documents that the model named, best first. The others rank after them, in their original
-        order; if it named none, its ranking could not be used at all.
-    ignored
-        Number of identifiers that repeated a passage, or did not name one.
-    """
-
-    named: tuple[int, ...]
-    ignored: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +24,9 @@ class RankGPT:
     It reads no attention, so any model will do. The ranking is an answer: let the model write about
     five tokens per passage.
 
-    More than `window` documents are ranked in windows from the last ones to the first, each of
-    which passes its best on to the next (Sun et al. 2023, section 3.2). Unlike theirs, passages are
-    never truncated.
+    One prompt ranks all documents, where Sun et al. 2023 rank more than 20 of them in windows
+    (section 3.2). Unlike theirs, passages are never truncated. Documents that the model does not
+    name rank after the others, in their order; of one that it repeats, the first mention counts.
 
     Attributes
     ----------
@@ -60,28 +37,18 @@ class RankGPT:
         As in `OneRound`.
     template
         The prompt of the last round.
-    window
-        Most passages in one prompt, >= 2.
-    step
-        Number of passages by which the window moves, from 1 to ``window - 1``, so that the best of
-        one window are in the next.
 
     Raises
     ------
     ValueError
-        If a number is out of range; for the placement, as `OneRound`.
+        For the placement, as `OneRound`.
     """
 
     placement: str | Placement = "back_first"
     curve: PositionalCurve | None = None
     template: PromptTemplate = ANSWER
-    window: int = 20
-    step: int = 10
 
     def __post_init__(self) -> None:
-        check_counts_of(self, {"window": 2, "step": 1})
-        if self.step >= self.window:
-            raise ValueError(f"step must be below the window of {self.window}, got {self.step}")
         self._answering  # noqa: B018 - building it checks the placement
 
     def run(
@@ -90,11 +57,11 @@ class RankGPT:
         cases: Sequence[Case],
         *,
         on_answer: Callable[[int], None] | None = None,
-    ) -> list[RankedAnswer]:
+    ) -> list[PlacedAnswer]:
         """Rank the documents of each case, and answer.
 
-        The first answer of each result is the model's ranking as written, with several windows on
-        separate lines. A case of fewer than two documents takes one round.
+        The first answer of each result is the model's ranking as written. A case of fewer than two
+        documents takes one round.
 
         Parameters
         ----------
@@ -111,76 +78,31 @@ class RankGPT:
             As `OneRound.run`.
         """
         generator, answering = as_generator(model), self._answering
-        ranked = self._ranked(generator, cases)
+        several = [at for at, case in enumerate(cases) if len(case.documents) > 1]
+        prompts = [rankgpt_prompt(cases[at].question, cases[at].documents) for at in several]
+        said = dict(zip(several, ask(generator, prompts), strict=True))
+        rankings = [
+            ranking_in(said.get(at, ""), len(case.documents)) for at, case in enumerate(cases)
+        ]
         orders = [
-            answering.order(generator, case, each.order)
-            for case, each in zip(cases, ranked, strict=True)
+            answering.order(generator, case, ranking)
+            for case, ranking in zip(cases, rankings, strict=True)
         ]
         answers = answering.answers(generator, cases, orders, on_answer=on_answer)
         return [
-            each.answer(answer, order)
-            for each, answer, order in zip(ranked, answers, orders, strict=True)
+            PlacedAnswer(
+                answer=answer,
+                first_answer=said.get(at, answer),
+                order=orders[at],
+                scores=scores_of(rankings[at]),
+                rounds=1 + (at in said),
+            )
+            for at, answer in enumerate(answers)
         ]
 
     @property
     def _answering(self) -> OneRound:
         return OneRound(placement=self.placement, curve=self.curve, template=self.template)
-
-    def _ranked(self, model: Generator, cases: Sequence[Case]) -> list[_Ranking]:
-        ranked = [_Ranking(case, [*range(len(case.documents))]) for case in cases]
-        for turn in zip_longest(*(self._windows(len(case.documents)) for case in cases)):
-            asked = [(each, window) for each, window in zip(ranked, turn, strict=True) if window]
-            answers = ask(model, [each.prompt(window) for each, window in asked])
-            for (each, window), answer in zip(asked, answers, strict=True):
-                each.take(answer, window)
-        return ranked
-
-    def _windows(self, n: int) -> Iterator[Window]:
-        """Yield parts [start, end) of a ranking of `n`, the last of which starts at the top."""
-        for end in range(n, 1, -self.step):
-            start = max(0, end - self.window)
-            yield start, end
-            if start == 0:
-                return
-
-
-@dataclass
-class _Ranking:
-    """A ranking under way, and what the model has written for it so far."""
-
-    case: Case
-    order: list[int]
-    named: set[int] = field(default_factory=set)
-    ignored: int = 0
-    texts: list[str] = field(default_factory=list)
-
-    def prompt(self, window: Window) -> str:
-        inside = self.order[slice(*window)]
-        return rankgpt_prompt(self.case.question, [self.case.documents[at] for at in inside])
-
-    def take(self, text: str, window: Window) -> None:
-        """Rank the documents of a window as a model's answer says.
-
-        If one is repeated, its first mention counts; those that are not named follow in order.
-        """
-        inside = self.order[slice(*window)]
-        mentioned = named_passages(text, len(inside))
-        named = [inside[at] for at in dict.fromkeys(mentioned) if at is not None]
-        self.order[slice(*window)] = [*dict.fromkeys([*named, *inside])]
-        self.named.update(named)
-        self.ignored += len(mentioned) - len(named)
-        self.texts.append(text)
-
-    def answer(self, text: str, order: tuple[int, ...]) -> RankedAnswer:
-        return RankedAnswer(
-            answer=text,
-            first_answer="\n".join(self.texts) if self.texts else text,
-            order=order,
-            scores=scores_of(self.order),
-            rounds=1 + len(self.texts),
-            named=tuple(document for document in self.order if document in self.named),
-            ignored=self.ignored,
-        )
 
 
 def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
@@ -206,8 +128,8 @@ def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
     )
 
 
-def named_passages(answer: str, n: int) -> list[int | None]:
-    """Return what each identifier in a model's answer names, in order; None for no passage.
+def ranking_in(answer: str, n: int) -> list[int]:
+    """Return `n` passages as a model's answer ranks them, those that it does not name last.
 
     Identifiers are read in order, whatever is between them: those in brackets, such as
     ``[2] > [1]`` or ``[2, 1]``, or, without any brackets, numbers joined by ``>`` or ``<``. What
@@ -231,4 +153,5 @@ def named_passages(answer: str, n: int) -> list[int | None]:
     if not any(re.search("[0-9]", each) for each in lists):
         lists = re.findall(r"[0-9]+(?:\s*[<>]\s*[0-9]+)+", answer)
     passages = {str(identifier): identifier - 1 for identifier in range(1, n + 1)}
-    return [passages.get(each) for each in re.findall("[0-9]+", " ".join(lists))]
+    named = re.findall("[0-9]+", " ".join(lists))
+    return [*dict.fromkeys([*(passages[each] for each in named if each in passages), *range(n)])]
