@@ -167,8 +167,8 @@ def qdrant_rows(
         vector = next(iter(configured))
 
     def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
-        options = {"limit": BATCH, "with_vectors": [vector] if vector else True}
-        for points in qdrant_pages(client.scroll, collection, **options):
+        wanted = [vector] if vector else True
+        for points in qdrant_pages(client.scroll, collection, limit=BATCH, with_vectors=wanted):
             held = [point.vector[vector] if vector else point.vector for point in points]
             records = [(str(point.id), point.payload or {}) for point in points]
             passages = [_passage(id, each, content, each.get(metadata)) for id, each in records]
