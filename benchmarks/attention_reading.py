@@ -98,9 +98,9 @@ def methods(curve: PositionalCurve) -> dict[str, tuple[bool, Method]]:
         "two rounds, Direct-U": (False, TwoRound(placement="best_slot_first")),
         "Attention Sorting": (
             False,
-            TwoRound(estimator="attention_sorting", placement="relevant_last"),
+            TwoRound(estimator="attention_sorting", placement="back_first"),
         ),
-        "ICR": (False, TwoRound(estimator="icr", placement="relevant_last")),
+        "ICR": (False, TwoRound(estimator="icr", placement="back_first")),
         "ICR, U-shaped": (False, TwoRound(estimator="icr")),
         "SelfElicit": (False, SelfElicit()),
         "RankGPT": (False, RankGPT()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self, Unpack
@@ -23,8 +22,8 @@ from typing_extensions import TypedDict, override
 from langchain_posrag.document_step import QueryStep, QuestionAndDocuments
 from langchain_posrag.documents import check_documents, copy_of
 from langchain_posrag.options import CheckedOptions, refuse_arguments
-from shared_core.attention import Case
-from shared_core.attention.rounds import AttentionArguments, AttentionPlacer
+from shared_core.attention import AttentionPlacer, Case, OneRound, TwoRound
+from shared_core.attention.rounds import AttentionArguments
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -60,7 +59,7 @@ class AttentionOptions(CheckedOptions):
         ``"icr"``.
     placement
         ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
-        ``"best_slot_first"`` or ``"relevant_last"``.
+        ``"best_slot_first"`` or ``"back_first"``.
     template
         The prompt that the model reads.
     include_scores
@@ -81,12 +80,10 @@ class AttentionOptions(CheckedOptions):
     @property
     def placer(self) -> AttentionPlacer:
         """The core's placer with the current options."""
-        return AttentionPlacer(
-            model=self.model,
-            estimator=self.estimator,
-            placement=self.placement,
-            template=self.template,
+        method = TwoRound(
+            estimator=self.estimator, placement=self.placement, template=self.template
         )
+        return AttentionPlacer(model=self.model, method=method)
 
     def _placed(
         self,
@@ -147,7 +144,10 @@ class AttentionPlacement(AttentionOptions, QueryStep):
     @override
     def placer(self) -> AttentionPlacer:
         """The core's placer with the current options."""
-        return replace(super().placer, curve=self.curve)
+        if self.curve is None:
+            return super().placer
+        method = OneRound(placement=self.placement, curve=self.curve, template=self.template)
+        return AttentionPlacer(model=self.model, method=method)
 
     @override
     def compress_documents(

@@ -27,7 +27,7 @@ from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import with_slot
 from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
 from llamaindex_posrag.query_engines import AnnouncedQueryEngine
-from shared_core.attention import AttentionPlacer, Case
+from shared_core.attention import AttentionPlacer, Case, OneRound, TwoRound
 from shared_core.attention.rounds import AttentionArguments, PlacedAnswer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
@@ -72,7 +72,7 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         ``"attention_sorting"`` or ``"icr"``.
     placement
         ``"attention_u_shape"``, the default, its control ``"attention_u_shape_reversed"``,
-        ``"best_slot_first"`` or ``"relevant_last"``.
+        ``"best_slot_first"`` or ``"back_first"``.
     template
         The prompt that the model reads; by default `shared_core.generation.templates.ANSWER`.
     curve
@@ -106,7 +106,8 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
 
     def model_post_init(self, context: Any) -> None:
         """Check the options."""
-        self._placer = AttentionPlacer(**self._options_of(AttentionPlacer))
+        kind = TwoRound if self.curve is None else OneRound
+        self._placer = AttentionPlacer(model=self.model, method=kind(**self._options_of(kind)))
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
@@ -172,7 +173,7 @@ class TwoRoundQueryEngine(AnnouncedQueryEngine):
     ) -> None:
         super().__init__(callback_manager)
         self._retriever = retriever
-        self._placer = AttentionPlacer(model=LocalModel.of(model), **options)
+        self._placer = AttentionPlacer(model=LocalModel.of(model), method=TwoRound(**options))
 
     @property
     def retriever(self) -> BaseRetriever:

@@ -29,9 +29,9 @@ _GROUPS: dict[RowSet, tuple[str, ...]] = {
     "producer": ("producer", "begin"),
     "edges": ("begin", "end"),
     "first": ("first", "begin"),
-    "query": ("query",),
+    "query": ("query", "begin"),
 }
-"""Groups that make up a row set: an answer without rows is read at t_b."""
+"""Groups that make up a row set: an answer, or a question, without rows is read at t_b."""
 LATE = frozenset({"producer"})
 _BEHIND: dict[RowSet, int] = {"query": 0, "first": 1}
 """How many tokens of the answer are read in row sets that do not take all of it."""
@@ -67,9 +67,9 @@ class AnswerAttention:
         ``query``
             those at the question's tokens, if their span was given.
 
-        An answer of no tokens is read at t_b instead. The layers are ``all``, the ``lower`` half
-        and the ``upper`` half; where a row is further than the sliding window from the first token
-        of the prompt, those among them that see all of it.
+        An answer or a question of no tokens is read at t_b instead. The layers are ``all``, the
+        ``lower`` half and the ``upper`` half; where a row is further than the sliding window from
+        the first token of the prompt, those among them that see all of it.
     """
 
     answer_ids: tuple[int, ...]

@@ -96,7 +96,6 @@ class AttentionRecorder:
         self._marks: dict[str, Tensor] = {}
         self._now: set[int] = set()
         self._met: set[int] = set()
-        self._heard: set[int] = set()
         self._waiting: dict[_Alike, list[tuple[int, Tensor]]] = {}
         self._held = 0
 
@@ -127,7 +126,7 @@ class AttentionRecorder:
         """
         met = self._met.intersection(layers)
         if not met:
-            raise self._unmet(layers)
+            raise unreadable(self._name)
         torch: Any = require("torch", extra="models")
         with torch.inference_mode():
             self._settle()
@@ -147,7 +146,7 @@ class AttentionRecorder:
             If rows were requested in the previous pass, and none came.
         """
         if self._now and not self._met:
-            raise self._unmet(self._now)
+            raise unreadable(self._name)
         self._settle()
         batch, new = tokens.shape
         if not self.counts:
@@ -172,9 +171,6 @@ class AttentionRecorder:
             If the rows of such a call cannot be read.
         """
         layer = self._index.get(call["module"])
-        if layer is None:
-            return
-        self._heard.add(layer)
         if layer in self._now:
             self._now.remove(layer)
             self._collect(layer, LayerCall.of(call))
@@ -260,16 +256,6 @@ class AttentionRecorder:
         if group in self._latest and alike.end == marks.shape[-1]:
             self._latest[group][at, :, columns] = chosen[:, :, -1]
 
-    def _unmet(self, layers: Collection[int]) -> GenerationError:
-        """Return the error of layers without attention, or of a model that has none."""
-        if not self._heard or not self._heard.isdisjoint(layers):
-            return unreadable(self._name)
-        return GenerationError(
-            f"of {self._name}, whose layers differ in kind, only {sorted(self._heard)} have "
-            f"attention: none of {sorted(layers)}, which are to be read; use another model, or "
-            "what does not read those layers"
-        )
-
 
 @contextmanager
 def recording(
@@ -334,9 +320,10 @@ def recording(
 def unreadable(model: str) -> GenerationError:
     """Return the error of a model, named by its class, whose rows cannot be read."""
     return GenerationError(
-        f"{model} does not compute its attention by the attention functions of transformers, so "
-        "its rows cannot be read; use a model that does (Llama, Qwen, Mistral, Gemma, Phi, "
-        "Granite, GPT-NeoX, GPT-2 and most others), or a placement that needs no attention"
+        f"{model} does not compute its attention by the attention functions of transformers, or "
+        "has none in the layers that are read, so its rows cannot be read; use a model that does "
+        "(Llama, Qwen, Mistral, Gemma, Phi, Granite, GPT-NeoX, GPT-2 and most others), or a "
+        "placement that needs no attention"
     )
 
 

@@ -38,8 +38,6 @@ from shared_core.placement import Placement, resolve_without_profile
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 
-RELEVANT_LAST = "relevant_last"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -216,8 +214,8 @@ class TwoRound:
     estimator
         Name in `ESTIMATORS`: what makes a document relevant.
     placement
-        Name in `ATTENTION_PLACEMENTS`; or ``"relevant_last"``, the most relevant document next to
-        the question, as Attention Sorting and ICR place.
+        Name in `ATTENTION_PLACEMENTS`; or ``"back_first"``, the most relevant document next to the
+        question, as Attention Sorting and ICR place.
     template
         The prompt.
 
@@ -237,13 +235,14 @@ class TwoRound:
             raise ValueError(
                 f"estimator must be one of {', '.join(ESTIMATORS)}, got {self.estimator!r}"
             )
-        if self.placement not in (*ATTENTION_PLACEMENTS, RELEVANT_LAST):
+        if self.placement not in (*ATTENTION_PLACEMENTS, "back_first"):
             raise ValueError(
-                f"placement must be one of {', '.join(ATTENTION_PLACEMENTS)}, {RELEVANT_LAST}, "
+                f"placement must be one of {', '.join(ATTENTION_PLACEMENTS)}, back_first, "
                 f"got {self.placement!r}"
             )
         text = self.template.text
-        if self._reads_question and text.rindex("{question}") < text.index("{context}"):
+        reads_question = ESTIMATORS[self.estimator].rows == "query"
+        if reads_question and text.rindex("{question}") < text.index("{context}"):
             raise ValueError(
                 f"estimator {self.estimator!r} reads what the question's tokens attend to, and in "
                 "this template they come before the documents, which they cannot see; put "
@@ -271,8 +270,7 @@ class TwoRound:
         Raises
         ------
         ValueError
-            If a document is blank, a question is blank where the estimator reads its tokens, or a
-            prompt is longer than the model's context.
+            If a document is blank, or a prompt is longer than the model's context.
         GenerationError
             If the model's attention cannot be read.
         """
@@ -291,17 +289,16 @@ class TwoRound:
     def place(self, model: HuggingFaceModel, case: Case) -> PlacedAnswer:
         """Report the order that `first` does; the answer ends where it is no longer read.
 
+        Where only the first token of the answer is read, and it is a special one, the last token of
+        the prompt is read instead.
+
         Raises
         ------
         ValueError, GenerationError
             As `run`.
         """
-        if all(rows in ("query", "first") for rows, _ in self._wanted):
-            (found,) = self.first(model, [case], max_new_tokens=1)
-            # else it is a special token, behind which the first one of the answer may come
-            if self._reads_question or found.answer:
-                return found
-        return self.first(model, [case])[0]
+        one = all(rows in ("query", "first") for rows, _ in self._wanted)
+        return self.first(model, [case], max_new_tokens=1 if one else None)[0]
 
     def first(
         self, model: HuggingFaceModel, cases: Sequence[Case], *, max_new_tokens: int | None = None
@@ -323,13 +320,6 @@ class TwoRound:
             As `run`.
         """
         prompts = [self._rendered(model, case, case.question) for case in cases]
-        for case, prompt in zip(cases, prompts, strict=True):
-            nothing = prompt.question[0] == prompt.question[1] or not case.question.strip()
-            if self._reads_question and nothing:
-                raise ValueError(
-                    f"estimator {self.estimator!r} reads what the question's tokens attend to, but "
-                    f"the question is {case.question!r}; give one, or use another estimator"
-                )
         readings = answer_with_attention(
             model, prompts, wanted=self._wanted, max_new_tokens=max_new_tokens
         )
@@ -340,13 +330,9 @@ class TwoRound:
         ]
 
     @property
-    def _reads_question(self) -> bool:
-        return ESTIMATORS[self.estimator].rows == "query"
-
-    @property
     def _wanted(self) -> list[Recorded]:
         estimator = ESTIMATORS[self.estimator]
-        positional = [] if self.placement == RELEVANT_LAST else [POSITIONAL]
+        positional = [POSITIONAL] if self.placement in ATTENTION_PLACEMENTS else []
         return [(estimator.rows, estimator.layers), *positional]
 
     def _rendered(self, model: HuggingFaceModel, case: Case, question: str) -> RenderedPrompt:
@@ -376,7 +362,7 @@ class TwoRound:
     ) -> PlacedAnswer:
         ranking = ranking_of(scores)
         order = tuple(reversed(ranking))
-        if self.placement != RELEVANT_LAST:
+        if self.placement in ATTENTION_PLACEMENTS:
             positional = reading.scores[POSITIONAL][slice(*prompt.region)]
             order = ATTENTION_PLACEMENTS[self.placement](ranking, positional, prompt.lengths)
         return PlacedAnswer(
@@ -389,7 +375,7 @@ class TwoRound:
 
 
 class AttentionArguments(TypedDict, total=False):
-    """Keyword arguments of `AttentionPlacer` besides the model and the curve."""
+    """Keyword arguments of `TwoRound`."""
 
     estimator: str
     placement: str
@@ -404,42 +390,18 @@ class AttentionPlacer:
     ----------
     model
         The model.
-    estimator, placement, template
-        As in `TwoRound`.
-    curve
-        What the model attends to by position. With a curve the model is not asked anything, and
-        only its tokenizer is loaded: the texts are ranked as they come.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or there is a curve and the placement does not use it.
+    method
+        How it places. With `OneRound` and its curve the model is not asked anything, and only its
+        tokenizer is loaded: the texts are ranked as they come.
     """
 
     model: LocalModel
-    estimator: str = "answer"
-    placement: str = "attention_u_shape"
-    template: PromptTemplate = ANSWER
-    curve: PositionalCurve | None = None
-
-    def __post_init__(self) -> None:
-        self.two_rounds  # noqa: B018 - building them checks the options
-        if self.curve is not None:
-            self._one_round  # noqa: B018
-
-    @property
-    def two_rounds(self) -> TwoRound:
-        """The method that asks the model."""
-        return TwoRound(estimator=self.estimator, placement=self.placement, template=self.template)
-
-    @property
-    def _one_round(self) -> OneRound:
-        return OneRound(placement=self.placement, curve=self.curve, template=self.template)
+    method: OneRound | TwoRound
 
     def answer(self, cases: Sequence[Case]) -> list[PlacedAnswer]:
-        """Answer in two rounds, as `TwoRound.run` does with the model."""
+        """Answer as the method's `run` does with the model."""
         with self.model.alone() as model:
-            return self.two_rounds.run(model, cases)
+            return self.method.run(model, cases)
 
     def place(
         self, texts: Sequence[str], question: str | None
@@ -449,17 +411,18 @@ class AttentionPlacer:
         Raises
         ------
         ValueError
-            If there is neither a question nor a curve, a text is empty, or the prompt is longer
-            than the model's context.
+            If there is no question where the model is asked, a text is empty, or the prompt is
+            longer than the model's context.
         GenerationError
             If the model cannot be loaded, or its attention cannot be read.
         """
         if len(texts) < 2:
             return [(at, None) for at in range(len(texts))]
         case = Case(question=question or "", documents=texts)
-        if self.curve is not None:
-            order = self._one_round.order(self.model.encoder, case, range(len(texts)))
-            shared = {"placement": self.placement, "curve": self.curve.model}
+        if isinstance(self.method, OneRound):
+            order = self.method.order(self.model.encoder, case, range(len(texts)))
+            curve = self.method.curve
+            shared = {"placement": self.method.placement, "curve": curve and curve.model}
             return [(at, {"rank": at, "slot": slot, **shared}) for slot, at in enumerate(order)]
         if question is None:
             raise ValueError(
@@ -467,12 +430,13 @@ class AttentionPlacer:
                 "curve to place by position alone"
             )
         with self.model.alone() as model:
-            return [*self.slots(self.two_rounds.place(model, case))]
+            return [*self.slots(self.method.place(model, case))]
 
     def slots(self, found: PlacedAnswer) -> list[tuple[int, dict[str, Any]]]:
-        """Return slot by slot which text is there, and why: JSON-able."""
+        """Return slot by slot which text `TwoRound` put there, and why: JSON-able."""
         ranks = {document: rank for rank, document in enumerate(ranking_of(found.scores))}
-        shared = {"placement": self.placement, "estimator": self.estimator}
+        assert isinstance(self.method, TwoRound)
+        shared = {"placement": self.method.placement, "estimator": self.method.estimator}
         return [
             (at, {"rank": ranks[at], "slot": slot, "score": found.scores[at], **shared})
             for slot, at in enumerate(found.order)

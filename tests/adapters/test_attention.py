@@ -36,7 +36,7 @@ from tests.llamaindex.doubles import Given
 from .drivers import LangChain, LlamaIndex
 
 FOLDER = Path(__file__).parents[2] / "instruments"
-PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
+PLACEMENTS = (*ATTENTION_PLACEMENTS, "back_first")
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 Slots = list[tuple[str | None, dict[str, Any]]]
 
@@ -176,7 +176,7 @@ def test_a_curve_is_given_by_its_file_or_the_name_of_its_model(
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_two_rounds_answer_as_the_core_does(side: Side, estimator: str, k: int) -> None:
     """Without texts, too; and each text says why it is where it is."""
-    for placement in ("attention_u_shape", "relevant_last"):
+    for placement in ("attention_u_shape", "back_first"):
         options = {"estimator": estimator, "placement": placement}
         [core] = TwoRound(**options).run(reader(), [asked(k)])
         found = side.answered(reader(), asked(k), **options)
@@ -344,7 +344,7 @@ def test_an_empty_answer_is_an_answer(side: Side, k: int) -> None:
         ({"estimator": "guess"}, "guess"),
         ({"placement": "u_shape"}, "u_shape"),
         ({"slot": 3}, "slot"),
-        ({"curve": CURVE, "placement": "relevant_last"}, "'relevant_last' does not use a curve"),
+        ({"curve": CURVE, "placement": "back_first"}, "'back_first' does not use a curve"),
     ],
     ids=repr,
 )

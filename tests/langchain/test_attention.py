@@ -147,8 +147,8 @@ def test_a_batch_without_a_model_fails_once_for_each(monkeypatch: pytest.MonkeyP
     assert loads == ["no such/folder"]
     field = ConfigurableField(id="placement")
     chain = TwoRoundChain(reader()).configurable_fields(placement=field)
-    found = chain.invoke(given(), {"configurable": {"placement": "relevant_last"}})
-    assert found == TwoRoundChain(reader(), placement="relevant_last").invoke(given())
+    found = chain.invoke(given(), {"configurable": {"placement": "back_first"}})
+    assert found == TwoRoundChain(reader(), placement="back_first").invoke(given())
 
 
 @pytest.mark.parametrize(

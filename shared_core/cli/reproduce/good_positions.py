@@ -20,7 +20,6 @@ from shared_core.attention import (
     TwoRound,
     attention_by_position,
 )
-from shared_core.attention.rounds import RELEVANT_LAST
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.files import open_journal
@@ -59,8 +58,8 @@ Method: TypeAlias = "str | RankGPT | SelfElicit | TwoRound"
 METHODS: Mapping[str, Method] = {
     "Vanilla": "back_first",
     "RankGPT": RankGPT(),
-    "AttentionSort": TwoRound(estimator="attention_sorting", placement=RELEVANT_LAST),
-    "ICR": TwoRound(estimator="icr", placement=RELEVANT_LAST),
+    "AttentionSort": TwoRound(estimator="attention_sorting", placement="back_first"),
+    "ICR": TwoRound(estimator="icr", placement="back_first"),
     "SELFELICIT": SelfElicit(),
     "Our": TwoRound(),
     "Default, original": "back_first",
@@ -69,7 +68,7 @@ METHODS: Mapping[str, Method] = {
     "U-shaped, reverse": "attention_u_shape_reversed",
     "Vanilla + Default": "back_first",
     "Vanilla + U-shaped": "attention_u_shape",
-    "Our Ranking + Default": TwoRound(placement=RELEVANT_LAST),
+    "Our Ranking + Default": TwoRound(placement="back_first"),
     "Our Ranking + U-shaped": TwoRound(),
 }
 """What the rows of the three tables are; what two of them call by two names is asked once."""

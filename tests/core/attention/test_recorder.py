@@ -320,6 +320,6 @@ def test_layers_without_attention_are_named(layers: range) -> None:
         model(torch.tensor([IDS]))
     if 2 in layers:
         assert recorder.scores(str(N - 1), [0, 2], 0).sum() == pytest.approx(1)
-    message = r"Lfm2ForCausalLM, .* only \[2\] have attention: none of \[0, 1\], which"
+    message = "Lfm2ForCausalLM .* or has none in the layers that are read"
     with pytest.raises(GenerationError, match=message):
         recorder.scores(str(N - 1), [0, 1], 0)

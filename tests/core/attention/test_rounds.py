@@ -16,7 +16,6 @@ from instruments.cases import shuffled_cases
 from shared_core import GenerationError
 from shared_core.attention import AttentionPlacer, Case, OneRound, RankGPT, SelfElicit, TwoRound
 from shared_core.attention.prompt import render_prompt
-from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.evaluation import GRADERS
 from shared_core.generation.hugging_face import HuggingFaceModel
@@ -33,7 +32,7 @@ OF_RANKS = [name for name in PLACEMENTS if name not in ("max_relevance", "min_di
 METHODS: dict[str, Any] = {
     "vanilla": OneRound(),
     "two rounds": TwoRound(),
-    "icr": TwoRound(estimator="icr", placement="relevant_last"),
+    "icr": TwoRound(estimator="icr", placement="back_first"),
     "self_elicit": SelfElicit(),
     "rankgpt": RankGPT(),
 }
@@ -128,7 +127,7 @@ def test_what_one_round_cannot_do_is_said_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("placement", [*ATTENTION_PLACEMENTS, "relevant_last"])
+@pytest.mark.parametrize("placement", [*ATTENTION_PLACEMENTS, "back_first"])
 def test_both_answers_are_the_models_own(estimator: str, placement: str) -> None:
     """The first to the documents as they came, the final one to them as placed."""
     asked = cases(5)
@@ -142,7 +141,7 @@ def test_both_answers_are_the_models_own(estimator: str, placement: str) -> None
             reader().generate([prompt])[0] for prompt in (first, final)
         ]
         assert placed.rounds == (1 if list(placed.order) == list(range(10)) else 2)
-        if placement == "relevant_last":
+        if placement == "back_first":
             scores = [placed.scores[document] for document in placed.order]
             assert scores == sorted(scores)
 
@@ -158,10 +157,10 @@ def endless() -> HuggingFaceModel:
 @pytest.mark.parametrize(
     ("estimator", "placement", "passes"),
     [
-        ("icr", "relevant_last", 2),
-        ("attention_sorting", "relevant_last", 2),
+        ("icr", "back_first", 2),
+        ("attention_sorting", "back_first", 2),
         ("icr", "attention_u_shape", 10),
-        ("answer", "relevant_last", 9),
+        ("answer", "back_first", 9),
     ],
 )
 def test_where_only_the_order_counts_the_answer_ends_where_it_is_no_longer_read(
@@ -173,7 +172,7 @@ def test_where_only_the_order_counts_the_answer_ends_where_it_is_no_longer_read(
     wholes = rounds.first(model, asked)
     made: list[object] = []
     model.model.register_forward_pre_hook(lambda *given: made.append(given))
-    placer = AttentionPlacer(model=LocalModel(model), estimator=estimator, placement=placement)
+    placer = AttentionPlacer(model=LocalModel(model), method=rounds)
     for case, whole in zip(asked, wholes, strict=True):
         made.clear()
         slots: Any = placer.place(case.documents, case.question)
@@ -181,18 +180,6 @@ def test_where_only_the_order_counts_the_answer_ends_where_it_is_no_longer_read(
         assert tuple(at for at, _ in slots) == whole.order
         expected = [whole.scores[document] for document in whole.order]
         assert [why["score"] for _, why in slots] == pytest.approx(expected, abs=1e-6)
-
-
-def test_special_tokens_before_the_first_of_an_answer_are_read_on() -> None:
-    """As of models that name a channel first: they are no part of the answer."""
-    model, rounds = endless(), TwoRound(estimator="attention_sorting", placement="relevant_last")
-    [case] = cases(1)
-    prompt = render_prompt(model.encoder, ANSWER, case.documents, case.question)
-    (answer,) = answer_with_attention(model, [prompt], wanted=[("answer", "all")])
-    tokens = model.tokenizer.convert_ids_to_tokens(answer.answer_ids[:2])
-    model.tokenizer.add_tokens(tokens, special_tokens=True)
-    (whole,) = rounds.first(model, [case])
-    assert rounds.place(model, case).scores == pytest.approx(whole.scores)
 
 
 def test_calibrated_query_attention_finds_the_gold_document() -> None:
@@ -207,7 +194,7 @@ def test_calibrated_query_attention_finds_the_gold_document() -> None:
     assert np.mean(final) > np.mean(first) + 0.1
 
 
-def test_a_question_whose_tokens_are_read_must_be_there_and_after_the_documents() -> None:
+def test_a_question_whose_tokens_are_read_must_be_after_the_documents() -> None:
     """Before them they see none of them, and every document would score 0."""
     template = PromptTemplate("Question: {question}\n\n{context}\n\nAnswer:")
     message = "estimator 'icr' .* put {question} after {context}, or use another estimator"
@@ -217,10 +204,15 @@ def test_a_question_whose_tokens_are_read_must_be_there_and_after_the_documents(
         method = TwoRound(estimator=estimator, template=template)
         (found,) = method.run(reader(), [Case(question="", documents=["a", "b", "c"])])
         assert any(found.scores)
+
+
+@pytest.mark.parametrize("placement", [*ATTENTION_PLACEMENTS, "back_first"])
+def test_a_blank_question_is_read_at_the_end_of_the_prompt(placement: str) -> None:
+    """It has no tokens whose attention could be read."""
     for question in ("", "  "):
-        message = f"estimator 'icr' reads .* the question is {question!r}; give one, or use another"
-        with pytest.raises(ValueError, match=message):
-            TwoRound(estimator="icr").run(reader(), [Case(question=question, documents=["a"])])
+        case = Case(question=question, documents=["amber", "blue", "cat"])
+        (found,) = TwoRound(estimator="icr", placement=placement).run(reader(), [case])
+        assert len({*found.scores}) == 3
 
 
 @pytest.mark.parametrize(
