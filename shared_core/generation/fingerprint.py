@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import hashlib
 import inspect
@@ -10,8 +9,8 @@ import linecache
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from types import CellType, CodeType, FunctionType, MethodType
+from collections.abc import Iterator
+from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,16 +47,16 @@ def without_addresses(text: str) -> str:
 def source_of(thing: object) -> str:
     """Return what a function or a model object does, as far as that can be read.
 
-    Of a function or class counts the text of the file that defines it; in a notebook that of its
-    cell, and the functions, classes and plain values of other cells that its code names. Plain
-    values (text, numbers, truth values, None and tuples of them) count among a function's defaults,
-    what it encloses and what a `functools.partial` was given; functions and classes among these are
-    read in the same way. Of an object that is a model, or whose method is one, count its class and
-    its plain public attributes. What the code itself reassigns, such as counters, does not count.
+    Of a function or class counts the text of the file that defines it, in a notebook that of its
+    cell. Plain values (text, numbers, truth values, None and tuples of them) count among a
+    function's defaults, what it encloses and what a `functools.partial` was given; functions and
+    classes among these are read in the same way. Of an object that is a model, or whose method is
+    one, count its class and its plain public attributes. Numbers that the text counts up, as by
+    ``self.calls += 1``, do not count.
 
-    Not noticed is a change of anything else: functions imported from other modules, values that a
-    module computes (from the environment, a file, the time), what lists, dicts, sets and other
-    objects hold, and whatever answers at the other end of a connection.
+    Not noticed is a change of anything else: functions of other modules and other cells, values
+    that a module computes (from the environment, a file, the time), what lists, dicts, sets and
+    other objects hold, and whatever answers at the other end of a connection.
 
     Warns
     -----
@@ -82,26 +81,26 @@ def _inside(thing: Any) -> Iterator[object]:
     kind = type(thing)
     if kind is tuple:
         yield from thing
-    elif kind is FunctionType:
-        yield from (thing.__code__.co_firstlineno, thing.__defaults__)
-        yield from sorted((thing.__kwdefaults__ or {}).items())
-        assigned = _assigned(thing)
-        for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
-            if name not in assigned and cell != _UNBOUND:
-                yield name, cell.cell_contents
-        yield from _text_around(thing)
-    elif issubclass(kind, type):
-        yield from (thing.__qualname__, _plain(thing, thing))
-        names = vars(sys.modules.get(thing.__module__, object))
-        if file := names.get("__file__"):
-            yield _text_of(file, names)
-        else:
-            yield from (each for each in vars(thing).values() if type(each) is FunctionType)
-        yield from (base for base in thing.__bases__ if base.__module__ == thing.__module__)
     elif kind is functools.partial:
         yield from (thing.func, thing.args, *sorted(thing.keywords.items()))
     elif kind is MethodType:
         yield from (thing.__func__, *_of_object(thing.__self__))
+    elif issubclass(kind, type):
+        yield from (thing.__qualname__, text := _text_of(thing), _plain(thing, text))
+        yield from (base for base in thing.__bases__ if base.__module__ == thing.__module__)
+    elif kind is FunctionType:
+        text = _text_of(thing)
+        if not text and not thing.__name__.startswith("__"):  # as a dataclass writes them
+            warnings.warn(
+                f"the source of {thing.__qualname__} cannot be read: after a change in it, answers "
+                "that were kept before are taken for its own; put it into a file, or ask afresh",
+                stacklevel=2,
+            )
+        yield from (thing.__code__.co_firstlineno, thing.__defaults__, text)
+        yield from sorted((thing.__kwdefaults__ or {}).items())
+        for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
+            if cell != _UNBOUND and not _is_counter(name, cell.cell_contents, text):
+                yield name, cell.cell_contents
     else:  # such as functools.cache makes of a function
         yield inspect.getattr_static(thing, "__wrapped__", None)
 
@@ -110,65 +109,32 @@ def _of_object(thing: object) -> Iterator[object]:
     """Yield the class of an object and its plain attributes; nothing of code."""
     kind = type(thing)
     if kind not in (FunctionType, MethodType, functools.partial) and not issubclass(kind, type):
-        yield from (kind, _plain(thing, kind))
+        yield from (kind, _plain(thing, _text_of(kind)))
 
 
-def _plain(thing: object, kind: type) -> tuple[tuple[str, object], ...]:
-    """Return the plain public attributes that no method of the class reassigns."""
-    attributes = getattr(thing, "__dict__", {})
-    methods = {name: each for base in kind.__mro__ for name, each in vars(base).items()}
-    making = ("__new__", "__init__", "__post_init__")
-    running = [each for name, each in methods.items() if name not in making]
-    left_out = _PACE.union(*(_assigned(each) for each in running if type(each) is FunctionType))
+def _plain(thing: object, text: str) -> tuple[tuple[str, object], ...]:
+    """Return the plain public attributes of what `text` defines."""
     return tuple(
-        (name, attributes[name])
-        for name in sorted(attributes.keys() - left_out)
-        if type(attributes[name]) in (*_PLAIN, tuple) and not name.startswith("_")
+        (name, value)
+        for name, value in sorted(getattr(thing, "__dict__", {}).items())
+        if type(value) in (*_PLAIN, tuple)
+        and not (name.startswith("_") or name in _PACE or _is_counter(name, value, text))
     )
 
 
-def _text_around(function: FunctionType) -> Iterator[object]:
-    """Yield the text of the file or cell of a function; of a cell also what it names elsewhere."""
-    path, names = function.__code__.co_filename, function.__globals__
-    text = _text_of(path, names)
-    yield text
-    if not text and not function.__name__.startswith("__"):  # as a dataclass writes them
-        warnings.warn(
-            f"the source of {function.__qualname__} cannot be read: after a change in it, answers "
-            "that were kept before are taken for its own; put it into a file, or ask afresh",
-            stacklevel=2,
-        )
-    if path != names.get("__file__"):
-        used = {*_names(function.__code__)} - _assigned(function)
-        for name in sorted(used & names.keys()):
-            yield name, _of_module(names["__name__"], names[name])
+def _is_counter(name: str, value: object, text: str) -> bool:
+    return type(value) in (int, float) and bool(re.search(rf"\b{name} \+= ", text))
 
 
-def _text_of(path: str, names: Mapping[str, Any]) -> str:
+def _text_of(thing: Any) -> str:
+    """Return the text of the file that defines a function or class, or of its cells."""
+    if type(thing) is FunctionType:
+        path, names = thing.__code__.co_filename, thing.__globals__
+    else:
+        names = vars(sys.modules.get(thing.__module__, object))
+        path = names.get("__file__")
+        if not path:
+            methods = map(inspect.unwrap, filter(callable, vars(thing).values()))
+            return "".join(_text_of(each) for each in methods if type(each) is FunctionType)
     linecache.checkcache(path)
     return "".join(linecache.getlines(path, dict(names)))
-
-
-def _of_module(module: object, value: object) -> object:
-    """Return a global if it is a plain value, or a function or class of the module; or its class.
-
-    None for what is of another module.
-    """
-    kind = type(value)
-    if kind in (*_PLAIN, tuple, functools.partial, MethodType):
-        return value
-    code = value if kind is FunctionType or issubclass(kind, type) else kind
-    return code if getattr(code, "__module__", None) == module else None
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for value in code.co_consts:
-        if type(value) is CodeType:
-            yield from _names(value)
-
-
-def _assigned(function: FunctionType) -> set[str]:
-    """Return the names outside of itself that a function assigns to: a counter, say."""
-    stores = ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR")
-    return {step.argval for step in dis.get_instructions(function) if step.opname in stores}

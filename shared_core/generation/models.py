@@ -95,8 +95,8 @@ class CallableModel:
         """Name, and a hash of the function's module and of the plain values that it was given.
 
         After a change there it is another model and is asked again. A change of what it imports,
-        holds or asks is not noticed: a helper in another module, the content of a list or an
-        object, a server's new weights. See `source_of`.
+        holds or asks is not noticed: a helper in another module or cell, the content of a list or
+        an object, a server's new weights. See `source_of`.
         """
         return fingerprint_of(self.name, source_of(self.function))
 

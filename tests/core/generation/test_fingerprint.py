@@ -90,15 +90,29 @@ def fingerprint(function: Callable[..., Any]) -> str:
 def test_a_change_anywhere_in_the_module_makes_another_model(
     load: Load, change: tuple[str, str]
 ) -> None:
-    """A constant, a helper, a base; in a notebook, too, wherever its cells begin and end."""
+    """A constant, a helper, a base; in a notebook, too, within a cell."""
 
     def found(source: str) -> list[str]:
-        made = [load(source).model, typed(source)["model"], typed(*source.split("\n\n"))["model"]]
+        made = [load(source).model, typed(source)["model"]]
         return [*map(model_fingerprint, made), fingerprint(load(source).answer)]
 
     one, same, other = map(found, (APP, APP, APP.replace(*change)))
     assert one == same
     assert not {*one} & {*other}
+
+
+def test_in_a_notebook_its_own_cell_counts() -> None:
+    """With what it derives from there, however its methods are decorated; not other helpers."""
+    *before, model, made = APP.split("\n\n")
+    before[-1] = before[-1].replace("    def", "    @functools.cache\n    def")
+    cells = ["import functools", *before, model, made]
+
+    def found(at: int, old: str, new: str) -> str:
+        changed = [*cells[:at], cells[at].replace(old, new), *cells[at + 1 :]]
+        return model_fingerprint(typed(*changed)["model"])
+
+    assert found(1, "good", "bad") == found(0, "", "") != found(4, "return answer", "return 2 * answer")
+    assert found(5, "plain", "loud") != found(0, "", "")
 
 
 def test_a_class_of_ones_own_is_read_unless_it_says_what_it_is(load: Load) -> None:
