@@ -124,10 +124,8 @@ def run(arguments: argparse.Namespace) -> int:
         make_output(arguments.output)
         for file in report.files_of(arguments.output):
             check_file(file)
-        journal = open_journal(model.name)
+        journal = open_journal(model.name, fresh=arguments.fresh)
     job = comparison.job(model, data, journal=journal)
-    if arguments.fresh:
-        job.forget()
     plan = job.plan()
     costs = report.cost_lines(job.model, plan)
     unanswered = () if data.answered else (report.UNANSWERED,)

@@ -81,15 +81,15 @@ def kept_answers(model: str) -> Journal:
     return Journal(path_of(model, ".answers.jsonl"))
 
 
-def open_journal(model: str) -> Journal:
-    """Return the same, to be added to.
+def open_journal(model: str, *, fresh: bool = False) -> Journal:
+    """Return the same, to be added to; a `fresh` one begins a new file.
 
     Raises
     ------
     PosragError
         If its file cannot be written.
     """
-    journal = kept_answers(model)
+    journal = Journal(kept_answers(model).path, fresh=fresh)
     path = journal.path
     try:
         make_folder(path.parent)
@@ -147,7 +147,9 @@ class ProbeFiles:
     journal: Journal
 
     @classmethod
-    def of(cls, model: str, *, output: Path | None, figure: Path | None) -> ProbeFiles:
+    def of(
+        cls, model: str, *, output: Path | None, figure: Path | None, fresh: bool = False
+    ) -> ProbeFiles:
         """Return the files of a model, in the folder of the profiles unless said otherwise.
 
         Raises
@@ -164,7 +166,7 @@ class ProbeFiles:
         if drawn == profile:
             raise ValueError(f"the figure would overwrite the profile {profile}; give --figure")
         check_file(drawn)
-        return cls(profile, drawn, open_journal(model))
+        return cls(profile, drawn, open_journal(model, fresh=fresh))
 
     def save(self, profile: PositionProfile) -> tuple[PositionProfile, Path | None]:
         """Write the profile; return it as written, and the file of a former one that is kept.

@@ -79,17 +79,18 @@ def add_psi(parser: Options) -> None:
 
 def add_fresh_and_plan(parser: Options) -> None:
     """Add the option that asks again, and the one that stops before anything is asked."""
-    parser.add_argument("--fresh", action="store_true", help="ask again what has been answered "
-        f"before, as after a change in {UNNOTICED}; a change in the model's own module or settings "
-        "is noticed without it")  # fmt: skip
+    parser.add_argument("--fresh", action="store_true", help="begin a new file of the "
+        f"model's answers, as after a change in {UNNOTICED}; a change in the model's own module or "
+        "settings is noticed without it. The former file is kept beside it, with the date in its "
+        "name")  # fmt: skip
     parser.add_argument("--plan", action="store_true", help="only report what asking the model "
         "would cost")  # fmt: skip
 
 
 def check_plan(arguments: argparse.Namespace) -> None:
-    """Raise ValueError if stored answers are to be forgotten although nothing is asked."""
+    """Raise ValueError if answers are to be asked afresh although nothing is asked."""
     if arguments.plan and arguments.fresh:
-        raise ValueError("--plan asks nothing, and --fresh forgets what is kept: take one of them")
+        raise ValueError("--plan asks nothing, and --fresh asks all again: take one of them")
 
 
 def add_abstain_template(parser: Options, use: str) -> None:

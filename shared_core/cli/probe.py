@@ -79,11 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
             for line in report.cost_lines(model, plan):
                 console.show(line)
         return 0
-    files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
+    files = ProbeFiles.of(
+        model.name, output=arguments.output, figure=arguments.figure, fresh=arguments.fresh
+    )
     attention = arguments.measure == "attention"
-    if arguments.fresh and not attention:
-        for probe in probes:
-            probe.forget(model, source.questions, journal=files.journal)
     # All before the first is asked, as one that cannot be asked fails here.
     plans = [probe.plan(model, source.questions, journal=files.journal) for probe in probes]
     measured = [

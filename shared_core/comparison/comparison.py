@@ -170,8 +170,8 @@ class Comparison:
     ) -> ComparisonJob:
         """Retrieve passages; return the job that plans the questions to the model and asks them.
 
-        Everything is embedded, retrieved and reranked here, once for `ComparisonJob.plan`,
-        `ComparisonJob.forget` and `ComparisonJob.run`. The model is not asked yet.
+        Everything is embedded, retrieved and reranked here, once for `ComparisonJob.plan` and
+        `ComparisonJob.run`. The model is not asked yet.
 
         Parameters
         ----------

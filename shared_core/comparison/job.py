@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -95,8 +95,6 @@ class ComparisonJob:
         How answers are judged; the first grader decides.
     seconds
         As of `Retrieval`.
-    fresh
-        Whether `forget` was called, and `run` has not been since.
     """
 
     options: Comparison
@@ -107,7 +105,6 @@ class ComparisonJob:
     strategies: tuple[Strategy, ...]
     gradings: Sequence[Grading]
     seconds: Mapping[str, float]
-    fresh: bool = field(default=False, init=False)
 
     def plan(self) -> ComparisonPlan:
         """Return what `run` would cost now; neither the model nor a grader is asked."""
@@ -136,16 +133,6 @@ class ComparisonJob:
             estimated=counter is None,
         )
 
-    def forget(self) -> None:
-        """Make `run` ask everything again, whatever the journal holds.
-
-        What it holds is given up when the first new answer is there.
-        """
-        known = self._arranged(self.client.kept([*self._reads]))
-        self.client.forget([*self._reads, *_prompts(known)])
-        replace(self.client, repetition=2).forget([*self._again(known)])
-        self.fresh = True
-
     def run(
         self,
         *,
@@ -173,7 +160,6 @@ class ComparisonJob:
         KeyboardInterrupt
             If interrupted, with a message that says what is kept.
         """
-        fresh, self.fresh = self.fresh, False
         reasons: dict[int, dict[int, str]] = {}
 
         def ask(client: ModelClient, where: Where, some: slice = slice(None)) -> Found:
@@ -197,8 +183,6 @@ class ComparisonJob:
             if isinstance(each, Failed):
                 self._fail([place], each, reasons)
         prompts = _prompts(arranged)
-        if fresh:  # also what is known only now that the model has been read
-            self.client.forget([*prompts])
         answers = {**ask(self.client, prompts, slice(FIRST))}
         self._grade_one(answers, prompts)
         answers |= ask(self.client, prompts, slice(FIRST, None))

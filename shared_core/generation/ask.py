@@ -109,11 +109,6 @@ class ModelClient:
         found = ((request, get(request)) for request in {*requests})
         return {request: response for request, response in found if response is not None}
 
-    def forget(self, requests: Sequence[Request]) -> None:
-        """Ask `requests` again, whatever the journal holds; see `Journal.forget`."""
-        if self.journal is not None:
-            self.journal.forget(self.fingerprint, requests, self.repetition)
-
     def answers(
         self,
         requests: Sequence[Request],
@@ -256,8 +251,6 @@ class _Run:
         journal, whole = self.client.journal, self._whole()
         if journal is None:
             return "no answer is kept, because there is no journal"
-        if journal.forgets:
-            return f"no new answer is kept; those from before still are, in {journal.path}"
         kept = len(self.client.kept(whole))
         text = f"{kept:,} of {len({*whole}):,} answers are kept in {journal.path}"
         return f"{text}: run again to go on from there" if kept else text

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
@@ -25,16 +25,19 @@ class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
     The key is a hash of the model's fingerprint and the request, and of the number of the
-    repetition from the second on. The last line of a key counts; an answer that was forgotten is
-    null there. Damaged lines, such as the last one of a killed run, are ignored. Threads and
-    processes may add to one file at once; an answer that another process adds after the file was
-    read is not seen.
+    repetition from the second on. The last line of a key counts. Damaged lines, such as the last
+    one of a killed run, are ignored. Threads and processes may add to one file at once; an answer
+    that another process adds after the file was read is not seen.
 
     Parameters
     ----------
     path
         The file. It is read at the first use, and made with its folder when the first answer is
         added.
+    fresh
+        Whether to begin a new file. Nothing is looked up in one that is there; when the first
+        answer is added, it is moved beside the new one under the date of that moment. So nothing
+        is lost if no answer can be had.
 
     Raises
     ------
@@ -42,21 +45,16 @@ class Journal:
         By any method but `path`, if the file holds something, but no answer at all.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, fresh: bool = False) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
-        self._loaded: dict[str, Response] | None = None
-        self._forgotten: set[str] = set()  # but still in the file
+        self._fresh = fresh
+        self._loaded: dict[str, Response] | None = {} if fresh else None
 
     @property
     def path(self) -> Path:
         """The file."""
         return self._path
-
-    @property
-    def forgets(self) -> bool:
-        """Whether answers that are to be forgotten are still in the file."""
-        return bool(self._forgotten)
 
     def __len__(self) -> int:
         with self._lock:
@@ -67,18 +65,6 @@ class Journal:
         key = _key(fingerprint, request, repetition)
         with self._lock:
             return self._responses().get(key)
-
-    def forget(self, fingerprint: str, requests: Iterable[Request], repetition: int = 1) -> None:
-        """Treat answers of a model as unknown; in the file they stay until the next is added.
-
-        So none is lost if no new one can be had, and a run that is killed goes on with the new.
-        """
-        with self._lock:
-            responses = self._responses()
-            keys = {_key(fingerprint, request, repetition) for request in requests}
-            for key in keys & responses.keys():
-                del responses[key]
-                self._forgotten.add(key)
 
     def add(
         self, fingerprint: str, request: Request, response: Response, repetition: int = 1
@@ -93,14 +79,16 @@ class Journal:
         key = _key(fingerprint, request, repetition)
         with self._lock:
             responses = self._responses()  # or a file of the user's own would be added to
-            forgotten = (_line(each, None) for each in sorted(self._forgotten - {key}))
-            self._append(b"".join([_line(key, response), *forgotten]))
-            self._forgotten.clear()
+            self._append(_line(key, response))
             responses[key] = response
 
     def _append(self, line: bytes) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            if self._fresh and self._path.exists():
+                date = datetime.now().astimezone().strftime("%Y-%m-%dT%H%M%S-%f")
+                self._path.rename(self._path.with_suffix(f".{date}{self._path.suffix}"))
+            self._fresh = False
             # Unbuffered and appending: the line is one write at the end of the file, which no write
             # of another process can split.
             with self._path.open("a+b", buffering=0) as file:
@@ -126,7 +114,7 @@ def _key(fingerprint: str, request: Request, repetition: int = 1) -> str:
     return hashlib.sha256(canonical).hexdigest()[:32]
 
 
-def _line(key: str, response: Response | None) -> bytes:
+def _line(key: str, response: Response) -> bytes:
     return json.dumps({"key": key, "response": response}).encode("ascii") + b"\n"
 
 
@@ -149,16 +137,16 @@ def _read(path: Path) -> dict[str, Response]:
             f"{path} is not a journal of answers, and nothing is added to it: "
             "give the path of a new file, or move this one away"
         )
-    return {key: response for key, response in records.items() if response is not None}
+    return records
 
 
-def _parse(line: bytes) -> tuple[str, Response | None] | None:
+def _parse(line: bytes) -> tuple[str, Response] | None:
     try:
         record = json.loads(line)
         key, response = record["key"], record["response"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    known = response is None or isinstance(response, str) or _is_scores(response)
+    known = isinstance(response, str) or _is_scores(response)
     return (key, response) if isinstance(key, str) and known else None
 
 

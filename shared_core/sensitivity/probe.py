@@ -179,16 +179,6 @@ class Probe:
             left_out=len(questions) - len(rotation.questions),
         )
 
-    def forget(
-        self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
-    ) -> None:
-        """Make `run` with the same arguments ask everything again, whatever the journal holds.
-
-        What it holds is given up when the first new answer is there.
-        """
-        rotation = self._prepared(model, questions, journal)
-        rotation.client.forget(rotation.requests())
-
     def run(
         self,
         model: object,

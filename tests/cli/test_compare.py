@@ -87,8 +87,11 @@ def test_a_second_run_asks_nothing_and_is_the_same(
     assert "a server's new weights) is not noticed: --fresh asks again" in err
     one, two = (tmp_path / name / "comparison.json" for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
+    before = (profiles / "last.answers.jsonl").read_bytes()
     compare(questions, tmp_path / "two", "--fresh")
     assert "0 calls" not in said(capsys)[1]
+    (former,) = profiles.glob("last.answers.2*.jsonl")
+    assert former.read_bytes() == before
 
 
 def test_graders_without_answers_are_refused(
@@ -192,7 +195,7 @@ def test_a_reranker_may_be_a_function_of_ones_own(
         (["--max-failed", "1"], "max_failed must lie in [0, 1), got 1"),
         (["--template", "absent.txt"], "posrag: absent.txt: No such file or directory"),
         (["--abstain-template", "."], "posrag: .: Is a directory"),
-        (["--plan", "--fresh"], "--plan asks nothing, and --fresh forgets what is kept"),
+        (["--plan", "--fresh"], "--plan asks nothing, and --fresh asks all again"),
     ],
 )
 def test_bad_input_is_one_line_on_stderr(

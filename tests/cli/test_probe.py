@@ -220,7 +220,10 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         ([f"{MODULE}:even", "--template", "absent.txt"], "absent.txt: No such file"),
         ([f"{MODULE}:even", "--output", "."], "posrag: . is a folder; give the name of a file"),
         ([f"{MODULE}:even", "--figure", "/dev/null/z.png"], "/dev/null/z.png cannot be written: "),
-        ([f"{MODULE}:even", "--plan", "--fresh"], "--plan asks nothing, and --fresh forgets"),
+        (
+            [f"{MODULE}:even", "--plan", "--fresh"],
+            "--plan asks nothing, and --fresh asks all again",
+        ),
         ([f"{MODULE}:even", "--measure", "attention", "--plan"], "out, and --plan"),
         ([f"{MODULE}:even", "--measure", "attention", "--n", "1"], "and even is not one"),
         ([f"{MODULE}:number"], "int"),

@@ -106,8 +106,6 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(
     orders = result.settings[0].strategies[2].orders
     assert all(sorted(order) == [0, 1, 2, 3] for (order,) in orders)
     assert len({*orders}) > 1
-    job.forget()
-    assert job.plan().reads == {"two_round": 12}
 
 
 def test_a_known_curve_places_in_one_round(biased: HuggingFaceModel) -> None:
@@ -201,8 +199,6 @@ def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path
     assert len(model.asked) == asked
     after = job.plan()
     assert (after.kept, after.calls, after.prompt_tokens) == (plan.calls, 0, 0)
-    job.forget()
-    assert job.plan() == plan
 
 
 def test_one_seed_is_one_result(tmp_path: Path) -> None:
@@ -361,7 +357,7 @@ def test_pipelines_are_those_of_the_package() -> None:
     assert result.embedding == "e"
 
 
-def test_what_a_job_plans_forgets_and_runs_is_retrieved_once(tmp_path: Path) -> None:
+def test_what_a_job_plans_and_runs_is_retrieved_once(tmp_path: Path) -> None:
     """An embedder may be paid by the text, and a reranker takes long."""
     embedded, reranked = [], []
 
@@ -376,7 +372,6 @@ def test_what_a_job_plans_forgets_and_runs_is_retrieved_once(tmp_path: Path) -> 
     pipelines = ("dense", "hybrid", "hybrid+rerank")
     comparison = Comparison(ks=(2, 3), pipelines=pipelines, embed=embedder, reranker=reranker)
     job = comparison.job(last, codes(6), journal=Journal(tmp_path / "answers"))
-    job.forget()
     job.plan()
     result = job.run()
     assert (embedded, len(reranked)) == ([24, 6], 6)

@@ -128,11 +128,6 @@ def test_a_passage_is_read_once_for_all_pipelines_and_numbers(tmp_path: Path, ke
     }
     assert plan.calls + 24 <= sum(told) <= plan.calls + 24 + plan.to_come
     assert job.plan().reads == ({} if kept else plan.reads)
-    if kept:
-        job.forget()
-        assert job.plan() == plan
-        job.run()
-        assert len(model.read) == 2 * plan.reads["distraction_aware"]
 
 
 @pytest.mark.parametrize("changed", ["a question more", "another prompt"])
@@ -148,9 +143,9 @@ def test_asked_afresh_nothing_stale_counts_although_passages_have_still_to_be_re
     former = Scoring()
     former.generate = lambda prompts: ["no idea"] * len(prompts)  # type: ignore[method-assign]
     ASKED.run(former, codes(10), journal=Journal(tmp_path / "answers"))
-    job = comparison.job(Scoring(), data, journal=Journal(tmp_path / "answers"))
-    job.forget()
-    (strategy,) = job.run().settings[0].strategies[2:]
+    journal = Journal(tmp_path / "answers", fresh=True)
+    result = comparison.run(Scoring(), data, journal=journal)
+    (strategy,) = result.settings[0].strategies[2:]
     assert strategy.outcomes["em"] == (1.0,) * len(data.questions)
 
 

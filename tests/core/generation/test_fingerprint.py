@@ -111,7 +111,11 @@ def test_in_a_notebook_its_own_cell_counts() -> None:
         changed = [*cells[:at], cells[at].replace(old, new), *cells[at + 1 :]]
         return model_fingerprint(typed(*changed)["model"])
 
-    assert found(1, "good", "bad") == found(0, "", "") != found(4, "return answer", "return 2 * answer")
+    assert (
+        found(1, "good", "bad")
+        == found(0, "", "")
+        != found(4, "return answer", "return 2 * answer")
+    )
     assert found(5, "plain", "loud") != found(0, "", "")
 
 

@@ -185,16 +185,15 @@ def test_processes_may_add_at_once(tmp_path: Path) -> None:
     assert all(journal.get(name, ("49",)) == name * 30_000 for name in ("a", "b"))
 
 
-def test_what_is_forgotten_stays_in_the_file_until_a_new_answer_is_there(path: Path) -> None:
-    """A run that gets none has lost nothing; one that gets some goes on with the rest."""
-    journal = Journal(path)
-    journal.add("other", PROMPTS[0], "other")
-    journal.forget("m", [*PROMPTS[:2], ("never asked",)])
-    assert [journal.get("m", each) for each in PROMPTS] == [None, None, ANSWERS[2]]
+def test_a_fresh_one_moves_the_former_beside_it_once_an_answer_is_there(path: Path) -> None:
+    """A run that gets none has lost nothing; one that is killed goes on with what it got."""
+    journal = Journal(path, fresh=True)
+    assert [journal.get("m", each) for each in PROMPTS] == [None, None, None]
     assert read(path) == ANSWERS
-    assert journal.forgets
-    journal.add("m", PROMPTS[1], "new")
-    assert not journal.forgets
+    for at in (1, 2):
+        journal.add("m", PROMPTS[at], "new")
     for later in (journal, Journal(path)):
-        assert [later.get("m", each) for each in PROMPTS] == [None, "new", ANSWERS[2]]
-        assert later.get("other", PROMPTS[0]) == "other"
+        assert [later.get("m", each) for each in PROMPTS] == [None, "new", "new"]
+    (former,) = {*path.parent.iterdir()} - {path}
+    assert former.name.startswith("answers.2")
+    assert read(former) == ANSWERS

@@ -176,19 +176,6 @@ def test_whole_questions_are_left_out_to_stay_within_max_calls(tmp_path: Path) -
         assert profile.stopped == "max_calls=23 suffices for 4 of 7 questions"
 
 
-def test_what_is_to_be_forgotten_is_asked_again(tmp_path: Path) -> None:
-    """That probe's answers, and no others."""
-    journal = Journal(tmp_path / "j.jsonl")
-    EXACT.run(SlotReader(U_SHAPE), questions(10, 5), journal=journal)
-    again = SlotReader(U_SHAPE)
-    EXACT.forget(again, questions(4, 5), journal=journal)
-    assert EXACT.plan(again, questions(10, 5), journal=journal).calls == 20
-    reopened = Journal(journal.path)  # as after a run that got no answer
-    assert EXACT.plan(again, questions(10, 5), journal=reopened).calls == 0
-    EXACT.run(again, questions(10, 5), journal=journal)
-    assert len(again.asked) == 20
-
-
 def test_the_interval_allows_for_the_looks() -> None:
     """It is as wide as five looks at an unbiased model demand."""
     every = questions(100, 5)
