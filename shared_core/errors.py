@@ -42,19 +42,7 @@ class EngineError(PosragError):
 
 
 class GenerationError(PosragError):
-    """A language model failed, or returned something other than one text per prompt.
-
-    Parameters
-    ----------
-    message
-        The full message.
-    bare
-        The failure alone, without its context; by default the message.
-    """
-
-    def __init__(self, message: str, *, bare: str | None = None) -> None:
-        super().__init__(message)
-        self.bare = message if bare is None else bare
+    """A language model failed, or returned something other than one text per prompt."""
 
 
 class MissingExtraError(PosragError, ImportError):

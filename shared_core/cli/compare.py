@@ -14,6 +14,7 @@ from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
 from shared_core.cli.files import (
     KEPT,
     check_file,
+    keeping,
     kept_answers,
     make_output,
     open_journal,
@@ -134,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plan:
         return 0
     total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
-    with console.counting("asking", total) as advance:
+    with console.counting("asking", total) as advance, keeping(journal):
         result = job.run(on_answer=advance, on_wait=console.say)
     _save(result, arguments.output, journal)
     for part in report.parts(result):

@@ -103,6 +103,17 @@ def open_journal(model: str, *, fresh: bool = False) -> Journal:
     return journal
 
 
+@contextmanager
+def keeping(journal: Journal | None) -> Iterator[None]:
+    """Note on what ends the asking inside where the answers before it are kept, if any are."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as end:
+        if journal is not None and journal.path.exists():
+            end.add_note(f"answers are kept in {journal.path}: run again to go on")
+        raise
+
+
 def load_former(load: Callable[[Path], T], file: Path) -> T | None:
     """Return the content of a file that is about to be overwritten.
 

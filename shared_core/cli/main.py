@@ -74,16 +74,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(argv)
     except KeyboardInterrupt as interrupt:
-        fail(f"interrupted{''.join(f'; {detail}' for detail in interrupt.args)}")
+        fail(_noted(interrupt, "interrupted", *interrupt.args))
         return EXIT_INTERRUPTED
     except ReaderGoneError:
         return 0
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        fail(_noted(error, f"{error.filename}: {error.strerror}" if error.filename else str(error)))
         return EXIT_ERROR
     except (PosragError, ValueError) as error:
-        fail(str(error))
+        fail(_noted(error, str(error)))
         return EXIT_ERROR
+
+
+def _noted(error: BaseException, *told: str) -> str:
+    """Return what is told of an error, and what was noted on its way."""
+    return "; ".join([*told, *getattr(error, "__notes__", ())])
 
 
 def _run(argv: Sequence[str] | None) -> int:

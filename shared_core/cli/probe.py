@@ -11,7 +11,7 @@ from shared_core.checking import check_choice
 from shared_core.cli import models, options, questions
 from shared_core.cli import probe_report as report
 from shared_core.cli.console import Console
-from shared_core.cli.files import KEPT, ProbeFiles, kept_answers, writing
+from shared_core.cli.files import KEPT, ProbeFiles, keeping, kept_answers, writing
 from shared_core.cli.installed import check_installed
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
@@ -160,7 +160,8 @@ def _measure(
 ) -> PositionProfile:
     for line in report.cost_lines(model, plan):
         console.say(line)
-    with console.counting("asking", plan.kept + plan.calls) as advance:
+    counting = console.counting("asking", plan.kept + plan.calls)
+    with counting as advance, keeping(files.journal):
         return probe.run(
             model,
             source.questions,

@@ -157,8 +157,6 @@ class ComparisonJob:
             If a judge does not return a number in [0, 1].
         MissingExtraError
             If ir-measures is not installed.
-        KeyboardInterrupt
-            If interrupted, with a message that says what is kept.
         """
         reasons: dict[int, dict[int, str]] = {}
 
@@ -167,7 +165,6 @@ class ComparisonJob:
             found = client.answers_or_failures(
                 requests[some],
                 on_failure=lambda request, failed: self._fail(where[request], failed, reasons),
-                part_of=lambda: requests,
                 on_answer=on_answer,
                 on_wait=on_wait,
             )

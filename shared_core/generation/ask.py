@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, islice
+from itertools import count
 from typing import Self, cast
 
 from shared_core.checking import check_counts_of
 from shared_core.errors import GenerationError, PosragError
 from shared_core.generation import retry
 from shared_core.generation.fingerprint import model_fingerprint
-from shared_core.generation.journal import Journal, NotKeptError
+from shared_core.generation.journal import Journal
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Failed, Request, Response, checked
 from shared_core.generation.threads import Post, pause, run_in_threads
 
 __all__ = ["ModelClient", "Request", "Response"]
 
-UP_FOR = 60.0
-"""Seconds for which a model that answered another request is not asked whether it still does."""
+DOWN_AFTER = 3
+"""After so many requests that failed for transient reasons, and no answer, a service is down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +111,6 @@ class ModelClient:
         self,
         requests: Sequence[Request],
         *,
-        part_of: Callable[[], Sequence[Request]] | None = None,
         on_answer: Callable[[int], None] | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> list[Response]:
@@ -126,9 +123,6 @@ class ModelClient:
         ----------
         requests
             What is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores.
-        part_of
-            Returns every request of the job that `requests` is a part of; errors and interrupts
-            report how many of those are kept. `requests` by default.
         on_answer
             Called with how many of `requests` have just been answered, by the journal or the model;
             the counts add up to ``len(requests)``.
@@ -141,13 +135,11 @@ class ModelClient:
             If a call failed for good, or a response is not what it must be. The calls under way
             are waited for, and their answers kept.
         NotKeptError
-            If an answer cannot be kept; the message says how many are.
+            If an answer cannot be kept.
         KeyboardInterrupt
-            If interrupted, with a message that says what is kept: that of a model that keeps its
-            answers itself, else of the journal if there is one. The calls under way have seconds
-            to end.
+            If interrupted. The calls under way have seconds to end.
         """
-        found = _Run(self, requests, part_of, on_answer, on_wait, None).ask_all()
+        found = _Run(self, requests, on_answer, on_wait, None).ask_all()
         return cast("list[Response]", found)  # a failure would have been raised
 
     def answers_or_failures(
@@ -155,18 +147,17 @@ class ModelClient:
         requests: Sequence[Request],
         *,
         on_failure: Callable[[Request, Failed], None],
-        part_of: Callable[[], Sequence[Request]] | None = None,
         on_answer: Callable[[int], None] | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> list[Response | Failed]:
         """Return the responses, or the failures of requests that the model fails on.
 
         A request fails for good by an error that is not transient, or by a transient one on every
-        attempt while the model answers others.
+        attempt.
 
         Parameters
         ----------
-        requests, part_of, on_answer, on_wait
+        requests, on_answer, on_wait
             As of `answers`; requests that fail are counted by `on_answer`, too.
         on_failure
             Called with each request that fails, as soon as that is known; what it raises ends the
@@ -176,13 +167,12 @@ class ModelClient:
         ------
         GenerationError
             If every call would fail: the key, the model or the address is refused
-            (`retry.is_refusal`), or another request fails for a transient reason as well. If
-            `on_failure` raises one, it is said what is kept; calls under way then have seconds
-            to end.
+            (`retry.is_refusal`), or the first three requests fail for transient reasons. If
+            `on_failure` raises one, calls under way have seconds to end.
         NotKeptError, KeyboardInterrupt
             As `answers`.
         """
-        return _Run(self, requests, part_of, on_answer, on_wait, on_failure).ask_all()
+        return _Run(self, requests, on_answer, on_wait, on_failure).ask_all()
 
 
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
@@ -206,17 +196,16 @@ class _Run:
 
     client: ModelClient
     requests: Sequence[Request]
-    part_of: Callable[[], Sequence[Request]] | None
     on_answer: Callable[[int], None] | None
     on_wait: Callable[[str], None] | None
     on_failure: Callable[[Request, Failed], None] | None
     wanted: Counter[Request] = field(default_factory=Counter)
     found: dict[Request, Response | Failed] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
-    seen_up: float = -math.inf
-    """When another request last showed that the model answers."""
-    answered: int = 0
-    """Number of answers when a request last failed."""
+    up: bool = False
+    """Whether the model has answered, or failed for a reason that is the request's own."""
+    unreached: int = 0
+    """How many requests have failed for a transient reason."""
 
     def ask_all(self) -> list[Response | Failed]:
         client = self.client
@@ -228,32 +217,8 @@ class _Run:
             missing.sort(key=lambda request: -sum(map(len, request)))
         starts = range(0, len(missing), client.batch_size)
         batches = [missing[start : start + client.batch_size] for start in starts]
-        try:
-            run_in_threads(batches, self._batch, threads=client.concurrency, stop=self.stop)
-        except KeyboardInterrupt as interrupt:
-            if interrupt.args or client.journal is None:
-                raise
-            raise KeyboardInterrupt(self._what_is_kept()) from None
-        except NotKeptError as failure:
-            raise NotKeptError(f"{failure}; {self._what_is_kept()}") from failure
-        except GenerationError as failure:
-            if failure.bare != str(failure):  # the model keeps its answers itself, and has said so
-                raise
-            text = f"{failure}; {self._what_is_kept()}"
-            raise GenerationError(text, bare=failure.bare) from failure.__cause__
+        run_in_threads(batches, self._batch, threads=client.concurrency, stop=self.stop)
         return [self.found[request] for request in self.requests]
-
-    def _whole(self) -> Sequence[Request]:
-        return self.requests if self.part_of is None else self.part_of()
-
-    def _what_is_kept(self) -> str:
-        """Say how many of the requests of the whole job are answered in the journal, and where."""
-        journal, whole = self.client.journal, self._whole()
-        if journal is None:
-            return "no answer is kept, because there is no journal"
-        kept = len(self.client.kept(whole))
-        text = f"{kept:,} of {len({*whole}):,} answers are kept in {journal.path}"
-        return f"{text}: run again to go on from there" if kept else text
 
     def _report(self, found: Mapping[Request, Response | Failed]) -> None:
         """Tell what has come in; in the calling thread."""
@@ -273,9 +238,9 @@ class _Run:
         batch = [request for request in asked if request not in self.found]
         if self.stop.is_set() or not batch:
             return
-        before = len(self.found)
         try:
             found = self._ask(batch, post, tried)
+            self.up |= bool(found)
         except GenerationError as error:
             passes = retry.is_transient(error)
             collecting = self.on_failure is not None and not retry.is_refusal(error)
@@ -283,8 +248,9 @@ class _Run:
                 for request in batch:
                     self._batch([request], post, tried=1)
                 return
-            unclear = passes and len(self.found) == before
-            if not collecting or (unclear and self._is_down(batch[0], post)):
+            self.up |= not passes
+            self.unreached += passes
+            if not collecting or (self.unreached >= DOWN_AFTER and not self.up):
                 raise
             found = {batch[0]: Failed(error)}
         self._keep(found, post)
@@ -301,36 +267,6 @@ class _Run:
         for each in found.values():
             if isinstance(each, Failed) and self.on_failure is None:
                 raise each.error
-
-    def _is_down(self, failed: Request, post: Post) -> bool:
-        """Whether a request has failed because none would succeed, whatever is asked.
-
-        Others tell, once a minute at most while there are answers: one that is to be asked anyway;
-        and if that fails as well, or there is none, one that was answered before.
-        """
-        before, self.answered = self.answered, sum(map(self._is_answered, [*self.found]))
-        if self.answered > before and time.monotonic() < self.seen_up + UP_FOR:
-            return False
-        to_ask = [each for each in self.wanted if each != failed and each not in self.found]
-        known = (each for each in self._whole() if self._is_answered(each))
-        up = any(self._passes(each, post) for each in (*to_ask[-1:], *islice(known, 1)))
-        self.seen_up = time.monotonic() if up else -math.inf
-        return not up
-
-    def _is_answered(self, request: Request) -> bool:
-        if request not in self.found:
-            return bool(self.client.kept([request]))
-        return not isinstance(self.found[request], Failed)
-
-    def _passes(self, request: Request, post: Post) -> bool:
-        """Whether a request does not fail for a passing reason now; a new answer is kept."""
-        try:
-            found = self._ask([request], post, self.client.attempts - 1)
-        except GenerationError as error:
-            return not (retry.is_refusal(error) or retry.is_transient(error))
-        if not self._is_answered(request):
-            self._keep(found, post)
-        return bool(found)
 
     def _ask(
         self, batch: Sequence[Request], post: Post, tried: int

@@ -44,7 +44,7 @@ class Failed:
     def reason(self) -> str:
         """Why, in one line."""
         cause = self.error.__cause__
-        return self.error.bare if cause is None else explain(cause)
+        return str(self.error) if cause is None else explain(cause)
 
 
 def check_ended(

@@ -178,7 +178,7 @@ class Rotation:
             check_failed([*self.reasons.values()], len(self.questions), self.max_failed, where)
 
         found = self.client.answers_or_failures(
-            requests, on_failure=note, part_of=self.requests, on_answer=on_answer, on_wait=on_wait
+            requests, on_failure=note, on_answer=on_answer, on_wait=on_wait
         )
         rows = (found[at : at + width] for at in range(0, len(found), width))
         kept: dict[int, tuple[Response, ...]] = complete_cases(rows)

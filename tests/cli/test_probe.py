@@ -136,7 +136,7 @@ def test_an_interrupted_probe_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
     stopped = run(14)
     assert stopped.returncode == 130, stopped.stderr
-    assert "interrupted; 12 of 40 answers are kept in" in " ".join(stopped.stderr.split())
+    assert "interrupted; answers are kept in" in " ".join(stopped.stderr.split())
     assert "Traceback" not in stopped.stderr
     done = run(-1)
     assert done.returncode == 0, done.stderr
@@ -179,7 +179,7 @@ def test_an_endpoint_has_as_long_as_said(capsys: pytest.CaptureFixture[str]) -> 
         hanging.set()
         assert main(["probe", *arguments, "--n", "4", "--timeout", "0.2"]) == 2
         error = said(capsys)[1]
-        assert "; raise --timeout, or lower --concurrency; 6 of 12 answers are kept" in error
+        assert "; answers are kept in" in error
         hanging.clear()
         assert main(["probe", *arguments, "--n", "4", "--timeout", "30"]) == 0
         assert "6 answers are kept from before" in said(capsys)[1]

@@ -14,7 +14,7 @@ import numpy as np
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
-from shared_core.cli.files import open_journal
+from shared_core.cli.files import keeping, open_journal
 from shared_core.cli.models import open_reranker
 from shared_core.cli.options import open_template
 from shared_core.cli.reproduce import controlled, tables
@@ -259,7 +259,8 @@ class _Asking:
         job = comparison.job(self.model, second, journal=self.asking.client.journal)
         plan = job.plan()
         what, total = "the retrieved passages arranged", plan.kept + plan.calls
-        with tables.watched(self.asking.console, what, total) as advance:
+        watching = tables.watched(self.asking.console, what, total)
+        with watching as advance, keeping(job.client.journal):
             result = job.run(on_answer=advance, on_wait=self.asking.console.say)
         found: Outcomes = json.loads(result.to_json())
         return found

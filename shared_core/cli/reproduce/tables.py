@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shared_core.arrays import Scores
 from shared_core.cli.console import Console, empty_table
+from shared_core.cli.files import keeping
 from shared_core.comparison import Failure
 from shared_core.comparison.text_report import failure_lines
 from shared_core.errors import GenerationError
@@ -88,13 +89,12 @@ class Asking:
             asked.
         """
         numbers, rows = [*asked], list[list[Response | Failed]]()
-        requests = [request for each in asked.values() for request in each]
-        with watched(self.console, what, len(requests)) as advance:
+        watching = watched(self.console, what, sum(map(len, asked.values())))
+        with watching as advance, keeping(self.client.journal):
             for some in (numbers[:FIRST], numbers[FIRST:]):
                 found = self.client.answers_or_failures(
                     [request for number in some for request in asked[number]],
                     on_failure=lambda *_: None,
-                    part_of=lambda: requests,
                     on_answer=advance,
                     on_wait=self.console.say,
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,25 +47,20 @@ def refusing_from(number: int, error: Exception) -> Counting:
     ids=lambda error: str(error.status_code),
 )
 def test_a_refusal_ends_the_comparison_at_once(error: Exception, tmp_path: Path) -> None:
-    """No question is at fault, and none is asked by itself; it is said what is kept."""
+    """No question is at fault, and none is asked by itself."""
     model, journal = refusing_from(3, error), Journal(tmp_path / "answers")
-    with pytest.raises(GenerationError) as caught:
+    with pytest.raises(GenerationError, match=f"model 'counting' failed: StatusError: {error}$"):
         Comparison(ks=(4,), max_failed=0.9).run(model, codes(20), journal=journal)
-    said = str(caught.value)
-    assert said.startswith(f"model 'counting' failed: StatusError: {error}; 8 of ")
-    assert said.endswith(f"answers are kept in {journal.path}: run again to go on from there")
+    assert len(journal) == 8
     assert len(model.asked) == 3 * model.batch_size
 
 
-def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path) -> None:
+def test_too_many_failures_say_how_to_allow_them(tmp_path: Path) -> None:
     """Those of other questions have been answered, and need not be asked for again."""
     answer, journal = refusing(lambda number, _: number % 2 == 1), Journal(tmp_path / "answers")
     with pytest.raises(GenerationError) as caught:
         Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
     assert "more than max_failed=0.1 (--max-failed) allows" in str(caught.value)
-    assert re.search(
-        rf"; {len(journal)} of \d+ answers are kept in .*: run again", str(caught.value)
-    )
     assert len(journal) > 0
 
 

@@ -218,7 +218,6 @@ def test_not_one_answer_a_prompt_is_an_error(returned: Any, shown: str, journal:
     with pytest.raises(GenerationError, match=rf"model 'org/m' {shown}") as caught:
         client.answers([("what is it that " * 50,), ("b",)])
     assert "begins 'what is it that what" in str(caught.value)
-    assert str(caught.value).endswith(f"0 of 2 answers are kept in {journal.path}")
     assert len(str(caught.value)) < 500
     assert len(journal) == 0
 
@@ -235,7 +234,6 @@ def test_an_answer_that_is_no_text_is_an_error(journal: Journal) -> None:
     text = r"model 'm' returned a dict \(\{'text': 'xxx.* instead of a str for .* 'prompt 1'"
     with pytest.raises(GenerationError, match=text) as caught:
         client.answers(PROMPTS[:3])
-    assert "2 of 3 answers are kept" in str(caught.value)
     assert len(str(caught.value)) < 500
     assert [journal.get("m", prompt) for prompt in PROMPTS[:3]] == ["x", None, "z"]
     assert collected(client_of(call, batch_size=3), PROMPTS[:3])[1] == [PROMPTS[1]]
@@ -293,16 +291,14 @@ def test_a_model_is_asked_as_it_suits_it(waits: list[float]) -> None:
     assert waits == []
 
 
-def test_a_call_that_fails_for_good_says_what_is_kept(waits: list[float], journal: Journal) -> None:
-    """And how to go on; the next run asks for the rest."""
+def test_after_a_call_that_fails_for_good_the_next_run_asks_for_the_rest(
+    waits: list[float], journal: Journal
+) -> None:
     model = FailingAt("prompt 7", ConnectionError("no route"))
     client = client_of(model, journal, batch_size=3)
     with pytest.raises(GenerationError) as caught:
         client.answers(PROMPTS * 2)
-    assert str(caught.value) == (
-        "model 'm' failed after 8 attempts: ConnectionError: no route; "
-        f"7 of 10 answers are kept in {journal.path}: run again to go on from there"
-    )
+    assert str(caught.value) == "model 'm' failed after 8 attempts: ConnectionError: no route"
     assert caught.value.__cause__ is model.error
     assert len(waits) == 7
     rest = Model()
@@ -311,37 +307,20 @@ def test_a_call_that_fails_for_good_says_what_is_kept(waits: list[float], journa
 
 
 def test_a_failure_of_the_models_own_is_not_repeated_and_keeps_its_words(
-    journal: Journal, waits: list[float]
+    waits: list[float],
 ) -> None:
-    """A GenerationError of its own gets what is kept; a missing extra stays one."""
+    """A GenerationError of its own, and a missing extra."""
     model = FailingAt("prompt 7", ValueError("too long"))
-    text = r"model 'm' failed: ValueError: too long; no answer is kept, because"
-    with pytest.raises(GenerationError, match=text):
+    with pytest.raises(GenerationError, match=r"^model 'm' failed: ValueError: too long$"):
         client_of(model).answers(PROMPTS)
     assert model.asked == PROMPTS[:8]
-    said = r"^model 'm' was cut off; 7 of 10 answers are kept"
-    with pytest.raises(GenerationError, match=said) as caught:
-        client_of(FailingAt("prompt 7", GenerationError("model 'm' was cut off")), journal).answers(
-            PROMPTS
-        )
-    assert caught.value.bare == "model 'm' was cut off"
+    own = GenerationError("model 'm' was cut off")
+    with pytest.raises(GenerationError, match=r"^model 'm' was cut off$"):
+        client_of(FailingAt("prompt 7", own)).answers(PROMPTS)
     missing: PosragError = MissingExtraError("pip install")
     with pytest.raises(MissingExtraError, match=r"^pip install$"):
         client_of(FailingAt("prompt 7", missing)).answers(PROMPTS)
     assert waits == []
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("too long")])
-def test_a_model_that_keeps_its_answers_itself_says_what_is_kept(
-    error: BaseException, journal: Journal
-) -> None:
-    """Whoever asks it without a journal does not deny it."""
-    inner = client_of(FailingAt("prompt 7", error), journal)
-    outer = client_of(inner.answers, batch_size=10)
-    with pytest.raises((KeyboardInterrupt, GenerationError)) as caught:
-        outer.answers(PROMPTS)
-    assert "7 of 10 answers are kept in" in str(caught.value)
-    assert "no journal" not in str(caught.value)
 
 
 def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:
@@ -365,15 +344,16 @@ def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:
 
     requests: list[Request] = [("fails",), ("waits",), ("late",), ("never",), ("nor this",)]
     client = client_of(call, journal, concurrency=3)
-    with pytest.raises(GenerationError, match=r"ValueError: too long; 1 of 5 answers are kept"):
+    with pytest.raises(GenerationError, match=r"ValueError: too long$"):
         client.answers(requests, on_wait=lambda _: waiting.set())
     assert Journal(journal.path).get("m", ("late",)) == "at last"
     assert sorted(calls) == [("fails",), ("late",), ("waits",)]
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_disk_that_gets_full_says_what_is_kept(journal: Journal, concurrency: int) -> None:
-    """And where, as any other end of the run does; no prompt is blamed."""
+def test_a_disk_that_gets_full_is_named_and_no_prompt_is_blamed(
+    journal: Journal, concurrency: int
+) -> None:
     client = client_of(Model(), journal, concurrency=concurrency)
     client.answers(PROMPTS[:4])
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -383,10 +363,8 @@ def test_a_disk_that_gets_full_says_what_is_kept(journal: Journal, concurrency: 
             client.answers(PROMPTS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert str(caught.value) == (
-        f"{journal.path} cannot be written (File too large); "
-        f"4 of 10 answers are kept in {journal.path}: run again to go on from there"
-    )
+    assert str(caught.value) == f"{journal.path} cannot be written (File too large)"
+    assert len(Journal(journal.path)) == 4
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -455,7 +433,7 @@ def test_what_is_answered_beside_a_prompt_that_times_out_is_paid_for_twice_at_mo
 def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
     concurrency: int, waits: list[float], journal: Journal
 ) -> None:
-    """Others are answered; so it is when all the others have been answered before."""
+    """Others are answered, or have been before."""
     for _ in range(2):
         model = FailingAt("prompt 0", ConnectionError("reset"))
         client = client_of(model, journal, concurrency=concurrency, attempts=2)
@@ -464,33 +442,16 @@ def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
         assert failed == [PROMPTS[0]]
         sent = Counter(model.asked)
         assert sent.pop(PROMPTS[0]) == 2
-        assert concurrency > 1 or {*sent.values()} == {1}, "a test of the service is an answer, too"
-    assert len(model.asked) == 3  # and one that was answered before, as a test of the service
+        assert {*sent.values()} <= {1}
+    assert len(model.asked) == 2
     assert concurrency > 1 or len(journal.path.read_text().splitlines()) == 9
-
-
-def test_a_service_that_is_up_is_not_asked_each_time_whether_it_is(
-    waits: list[float], journal: Journal
-) -> None:
-    """Whatever is answered is sent twice at most, however many requests fail."""
-    model = Model()
-
-    def call(requests: Sequence[Request]) -> list[Any]:
-        answers = model(requests)
-        if requests[0][0].endswith("5"):
-            raise TimeoutError("slow")
-        return answers
-
-    requests: list[Request] = [(f"prompt {n}",) for n in range(30)]
-    assert len(collected(client_of(call, journal, attempts=2), requests)[1]) == 3
-    assert len(model.asked) == 30 + 3
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_service_that_is_down_is_given_up_soon(
     concurrency: int, waits: list[float], journal: Journal
 ) -> None:
-    """When another request fails for a passing reason, too, no request is blamed."""
+    """When the first three requests fail for a passing reason, no request is blamed."""
     client_of(Model(), journal).answers(PROMPTS[:2])
     calls: list[Request] = []
 
@@ -499,9 +460,9 @@ def test_a_service_that_is_down_is_given_up_soon(
         raise ConnectionError("refused")
 
     client = client_of(call, journal, concurrency=concurrency, attempts=2)
-    with pytest.raises(GenerationError, match=r"after 2 attempts: .*; 2 of 10 answers are kept in"):
+    with pytest.raises(GenerationError, match=r"after 2 attempts: ConnectionError"):
         collected(client, PROMPTS)
-    assert len(calls) <= 4 * concurrency
+    assert len(calls) <= 6 * concurrency
 
 
 # What follows happens to a process of its own.
@@ -539,8 +500,7 @@ client = ModelClient(name="m", call=call, journal=Journal(journal), concurrency=
 prompts = [(f"prompt {n}",) for n in range(30_000 if scenario == "quick" else 30)]
 try:
     client.answers(prompts, on_wait=lambda message: print(message, flush=True))
-except KeyboardInterrupt as interrupt:
-    print(interrupt.args[0], flush=True)
+except KeyboardInterrupt:
     sys.exit(130)
 """
 
@@ -585,7 +545,7 @@ def test_what_a_killed_run_was_answered_is_not_asked_again(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("scenario", "sign"), [("calls", "calling"), ("waits", "Overloaded: busy; waiting 120 s")]
 )
-def test_an_interrupted_run_ends_and_says_what_is_kept(
+def test_an_interrupted_run_ends_and_keeps_what_was_answered(
     tmp_path: Path, scenario: str, sign: str, concurrency: int
 ) -> None:
     """During a call of ten minutes, or a wait of two, it does not sit them out."""
@@ -595,10 +555,8 @@ def test_an_interrupted_run_ends_and_says_what_is_kept(
     for _ in range(concurrency):  # the calls that hang; all that were answered are kept by then
         assert process.stdout.readline().startswith(sign)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    process.communicate(timeout=60)
     assert process.returncode == 130
-    lines = output.splitlines()
-    assert lines[-1] == f"8 of 30 answers are kept in {path}: run again to go on from there"
     assert len(Journal(path)) == 8
 
 
@@ -621,7 +579,7 @@ def test_a_call_that_ends_soon_after_an_interrupt_is_kept(
         assert requests == [("quick",)] or release.wait(60)
         return answers
 
-    with pytest.raises(KeyboardInterrupt, match=r"^3 of 5 answers are kept in "):
+    with pytest.raises(KeyboardInterrupt):
         client_of(call, journal, concurrency=2).answers(SLOW)
     assert len(Journal(journal.path)) == 3
     assert sorted(model.asked) == SLOW[:3]
