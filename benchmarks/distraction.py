@@ -46,10 +46,10 @@ from shared_core.placement import (
 from shared_core.sensitivity import (
     ANSWER,
     Probe,
-    distracting_effect,
     distraction_measures,
     distractor_kind,
 )
+from shared_core.sensitivity.distraction import abstention_request, effect_of
 
 READERS = Path(__file__).parents[1] / "instruments"
 K = 10
@@ -91,13 +91,29 @@ def effects_by_source(
     reader: HuggingFaceModel, rankings: Sequence[PlantedRanking]
 ) -> dict[str, Effects]:
     """Return the distracting effects of the passages, by where they are known from."""
-    judged = [ranking.judged for ranking in rankings]
-    unjudged = [replace(each, relevant=(False,) * len(each.passages)) for each in judged]
+    blind = distracting_effects(reader, rankings)
     return {
         "labels": [ranking.true_effects for ranking in rankings],
-        "judged": distracting_effect(reader, judged, template=ANSWER),
-        "blind": distracting_effect(reader, unjudged, template=ANSWER),
+        "judged": [
+            tuple(np.where(ranking.relevant, 0.0, row))
+            for ranking, row in zip(rankings, blind, strict=True)
+        ],
+        "blind": blind,
     }
+
+
+def distracting_effects(
+    reader: HuggingFaceModel, rankings: Sequence[PlantedRanking]
+) -> list[tuple[float, ...]]:
+    """Return 1 - P(abstain) of each passage, the relevant ones too; each is shown alone."""
+    asked = [
+        abstention_request(ANSWER.render([text], ranking.question), exact=True)
+        for ranking in rankings
+        for text in ranking.texts
+    ]
+    prompts, abstentions = zip(*asked, strict=True)
+    effects = map(effect_of, reader.log_probabilities(prompts, abstentions))
+    return [tuple(next(effects) for _ in ranking.texts) for ranking in rankings]
 
 
 def plain(profile: PositionProfile, n: int) -> dict[str, list[Order]]:
@@ -137,9 +153,9 @@ def report_rankings(rankings: Sequence[PlantedRanking], effects: Mapping[str, Ef
         )
         hard = np.mean([distractor_kind(effect) == "hard" for effect in found])
         print(f"1 - P(abstain) of the {kind} passages {found.mean():.3f}, above 0.8 {hard:.1%}")
-    judged = [ranking.judged for ranking in rankings]
+    relevant = [ranking.relevant for ranking in rankings]
     for k in (1, 3, K):
-        measured = distraction_measures(judged, effects["judged"], ks=(k,))
+        measured = distraction_measures(relevant, effects["judged"], ks=(k,))
         print("  ".join(f"{name} {values.mean():.3f}" for name, values in measured.items()))
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from instruments.corpus import Key, Style, ask, keys, write
 from instruments.words import VALUES
-from shared_core.sensitivity import JudgedRanking, ProbeQuestion
+from shared_core.sensitivity import ProbeQuestion
 
 Kind = Literal["gold", "hard", "weak"]
 
@@ -54,10 +54,9 @@ class PlantedRanking:
         return [float(each.kind == "hard") for each in self.passages]
 
     @property
-    def judged(self) -> JudgedRanking:
-        """Return it with the gold document judged relevant."""
-        relevant = tuple(each.kind == "gold" for each in self.passages)
-        return JudgedRanking(question=self.question, passages=self.texts, relevant=relevant)
+    def relevant(self) -> tuple[bool, ...]:
+        """Return whether each document is the gold one."""
+        return tuple(each.kind == "gold" for each in self.passages)
 
     @property
     def probe_question(self) -> ProbeQuestion:

@@ -170,8 +170,7 @@ def distraction_placement(
         Distracting effect of each passage, shape (k,), in [0, 1]; 0 for relevant ones, which must
         have been judged: a passage that holds the answer keeps a model from abstaining just as a
         hard distractor does, and would be placed as one
-        (``python -m benchmarks.distraction``). See
-        `shared_core.sensitivity.distracting_effect`.
+        (``python -m benchmarks.distraction``, which also measures effects).
     profile
         The model's position profile; it must hold the accuracy.
     harm

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
-from shared_core.sensitivity.distraction import (
-    JudgedRanking,
-    distracting_effect,
-    distraction_measures,
-    distractor_kind,
-)
+from shared_core.sensitivity.distraction import distraction_measures, distractor_kind
 from shared_core.sensitivity.figure import draw_profile
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
 from shared_core.sensitivity.probe import Probe, ProbePlan
@@ -25,13 +20,11 @@ __all__ = [
     "ABSTAIN",
     "ANSWER",
     "KEY_VALUE",
-    "JudgedRanking",
     "PositionProfile",
     "Probe",
     "ProbePlan",
     "ProbeQuestion",
     "PromptTemplate",
-    "distracting_effect",
     "distraction_measures",
     "distractor_kind",
     "draw_profile",

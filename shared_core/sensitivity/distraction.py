@@ -7,57 +7,20 @@ an irrelevant passage p, and 0 for a relevant one. Higher is worse.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count
-from shared_core.generation.ask import ModelClient, Request, Response
-from shared_core.generation.journal import Journal
-from shared_core.generation.models import ScoringModel, as_generator
-from shared_core.generation.templates import ABSTAIN, ABSTENTION, PromptTemplate
+from shared_core.generation.responses import Request, Response
+from shared_core.generation.templates import ABSTENTION
 
 HARD = 0.8
 """Above this a passage is a hard distractor (PositionalBias, section 4)."""
 
 WEAK = 0.2
 """Below this an irrelevant passage is a weak distractor (PositionalBias, section 4)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedRanking:
-    """A question and the passages retrieved for it, judged.
-
-    Attributes
-    ----------
-    question
-        What is asked.
-    passages
-        Texts, the best ranked first.
-    relevant
-        Whether each of them holds an answer.
-
-    Raises
-    ------
-    ValueError
-        If the question is blank, or the numbers of judgements and passages differ.
-    """
-
-    question: str
-    passages: tuple[str, ...]
-    relevant: tuple[bool, ...]
-
-    def __post_init__(self) -> None:
-        if not self.question.strip():
-            raise ValueError(f"question must not be blank, got {self.question!r}")
-        if len(self.passages) != len(self.relevant):
-            raise ValueError(
-                f"question {self.question!r} has {len(self.passages)} passages and "
-                f"{len(self.relevant)} judgements"
-            )
 
 
 def distractor_kind(effect: float) -> Literal["hard", "weak", "between"]:
@@ -76,7 +39,7 @@ def distractor_kind(effect: float) -> Literal["hard", "weak", "between"]:
 
 
 def distraction_measures(
-    rankings: Sequence[JudgedRanking], effects: Sequence[Sequence[float]], ks: Sequence[int]
+    relevant: Sequence[Sequence[bool]], effects: Sequence[Sequence[float]], ks: Sequence[int]
 ) -> dict[str, Scores]:
     """Return measures of the top k, question by question (PositionalBias, Fig. 1, Table 4).
 
@@ -87,105 +50,27 @@ def distraction_measures(
 
     Parameters
     ----------
-    rankings
-        Questions with their passages, at least one.
+    relevant
+        Of each question, whether the passages are relevant, the best ranked first.
     effects
-        What `shared_core.sensitivity.distracting_effect` returns for them.
+        Their distracting effects, in [0, 1], 0 for relevant ones.
     ks
         Depths, >= 1.
 
     Returns
     -------
     dict of str to ndarray
-        By name, as ``MaxDE@10``; shape (n,), in [0, 1], in the order of `rankings`.
-
-    Raises
-    ------
-    ValueError
-        If there are no rankings, a depth is below 1, or the effects are not one for each passage.
+        By name, as ``MaxDE@10``; shape (n,), in [0, 1], in the order of the questions.
     """
-    if not rankings:
-        raise ValueError("no rankings to measure; give at least one")
-    for ranking, row in zip(rankings, effects, strict=True):
-        if len(row) != len(ranking.passages):
-            raise ValueError(
-                f"effects must hold one value for each passage, got {len(row)} for the "
-                f"{len(ranking.passages)} passages of question {ranking.question!r}"
-            )
     measured: dict[str, Scores] = {}
     for k in ks:
-        check_count(k, "k")
-        relevant = [ranking.relevant[:k] for ranking in rankings]
         top = [tuple(row[:k]) or (0.0,) for row in effects]
-        measured[f"HITS@{k}"] = np.array([float(any(row)) for row in relevant])
-        measured[f"Precision@{k}"] = np.array([sum(row) / k for row in relevant])
+        measured[f"HITS@{k}"] = np.array([float(any(row[:k])) for row in relevant])
+        measured[f"Precision@{k}"] = np.array([sum(row[:k]) / k for row in relevant])
         measured[f"MaxDE@{k}"] = np.array([max(row) for row in top])
         measured[f"MeanDE@{k}"] = np.array([sum(row) / len(row) for row in top])
         measured[f"Hard@{k}"] = (measured[f"MaxDE@{k}"] > HARD).astype(np.float64)
     return measured
-
-
-def distracting_effect(
-    model: object,
-    rankings: Sequence[JudgedRanking],
-    *,
-    samples: int | None = None,
-    template: PromptTemplate = ABSTAIN,
-    journal: Journal | None = None,
-    attempts: int = 8,
-    on_answer: Callable[[int], None] | None = None,
-    on_wait: Callable[[str], None] | None = None,
-) -> list[tuple[float, ...]]:
-    """Return the distracting effect of each passage, in [0, 1]; 0 for the relevant ones.
-
-    The model is shown one passage at a time, and asked about irrelevant ones only.
-
-    Parameters
-    ----------
-    model
-        A `Generator`, a LangChain or LlamaIndex model, or a function from prompts to answers.
-    rankings
-        Questions with their passages.
-    samples
-        Answers per passage, >= 1; the effect is the share that does not abstain. By default the
-        probability of abstention where the model gives it (`ScoringModel`), else one answer. More
-        than one is informative only for a model that samples its answers.
-    template
-        The prompt. It must allow the model to abstain by saying `ABSTENTION`.
-    journal
-        Where every answer is saved at once, so that a second run does not ask again.
-    attempts
-        Attempts at a call that fails for a temporary reason, >= 1.
-    on_answer, on_wait
-        As in `ModelClient.answers`.
-
-    Raises
-    ------
-    ValueError
-        If an option is out of range.
-    GenerationError
-        If the model fails for good.
-    """
-    if samples is not None:
-        check_count(samples, "samples")
-    generator = as_generator(model, saved=journal is not None)
-    exact = samples is None and isinstance(generator, ScoringModel)
-    client = ModelClient.of(generator, journal=journal, attempts=attempts)
-    requests = [
-        abstention_request(template.render([passage], ranking.question), exact=exact)
-        for ranking in rankings
-        for passage, relevant in zip(ranking.passages, ranking.relevant, strict=True)
-        if not relevant
-    ]
-    drawn = [
-        replace(client, repetition=at).answers(requests, on_answer=on_answer, on_wait=on_wait)
-        for at in range(1, (samples or 1) + 1)
-    ]
-    effects = (sum(map(effect_of, each)) / len(each) for each in zip(*drawn, strict=True))
-    return [
-        tuple(0.0 if relevant else next(effects) for relevant in ranking.relevant)
-        for ranking in rankings
-    ]
 
 
 def abstention_request(prompt: str, *, exact: bool) -> Request:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from shared_core.errors import GenerationError
 from shared_core.evaluation import GRADERS, grade
 from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity import JudgedRanking, ProbeQuestion, distracting_effect
+from shared_core.sensitivity import ProbeQuestion
+from shared_core.sensitivity.distraction import effect_of
 from tests.cli.conftest import process, refused, written
 from tests.cli.test_outputs import ranked
 
@@ -82,12 +84,9 @@ def test_positional_bias_on_a_reader(tmp_path: Path) -> None:
     assert len(hard) == 24
     model = HuggingFaceModel.from_pretrained(BIASED, max_new_tokens=4)
     for line, effect in zip(ranked(24)[:4], top["MaxDE@5"]["outcomes"], strict=False):
-        ranking = JudgedRanking(
-            question=line["question"],
-            passages=tuple(line["documents"][:5]),
-            relevant=tuple(rank == line["gold"] for rank in range(5)),
-        )
-        (effects,) = distracting_effect(model, [ranking], template=ANSWER)
+        others = [each for at, each in enumerate(line["documents"][:5]) if at != line["gold"]]
+        prompts = [ANSWER.render([each], line["question"]) for each in others]
+        effects = map(effect_of, model.log_probabilities(prompts, [" NO-RESPONSE"] * len(others)))
         assert effect == pytest.approx(max(effects), abs=1e-5)  # float32, batched otherwise
 
 
@@ -149,13 +148,10 @@ def test_no_figure_is_printed_beyond_the_rankings_of_a_pipeline(tmp_path: Path) 
 
 def test_a_controlled_question_is_chosen_by_effect_and_rank() -> None:
     """By hand: the first relevant one, the first four below 0.2, the first above 0.8."""
-    ranking = JudgedRanking(
-        question="Which?",
-        passages=tuple("abcdefghij"),
-        relevant=tuple(text in "ce" for text in "abcdefghij"),
-    )
+    ranking = [(text, text in "ce") for text in "abcdefghij"]
+    choose = partial(controlled.controlled_question, "Which?", ("x",), ranking)
     effects = (0.5, 0.1, 0.0, 0.81, 0.0, 0.2, 0.19, 0.9, 0.0, 0.15)
-    assert controlled.controlled_question(ranking, effects, ("x",)) == ProbeQuestion(
+    assert choose(effects) == ProbeQuestion(
         question="Which?",
         answers=("x",),
         gold="c",
@@ -163,10 +159,10 @@ def test_a_controlled_question_is_chosen_by_effect_and_rank() -> None:
         hard_distractor="d",
     )
     easy = [min(effect, 0.5) for effect in effects]
-    without = controlled.controlled_question(ranking, easy, ("x",))
+    without = choose(easy)
     assert without is not None
     assert without.hard_distractor is None
-    assert controlled.controlled_question(ranking, [*effects[:9], 0.3], ("x",)) is None
+    assert choose([*effects[:9], 0.3]) is None
 
 
 def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves() -> None:

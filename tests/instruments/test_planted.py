@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,11 +11,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from benchmarks.distraction import distracting_effects
 from instruments.planted import planted_rankings
 from shared_core import PositionProfile, Probe
 from shared_core.evaluation import GRADERS
 from shared_core.placement import MaxRelevance, distraction_placement
-from shared_core.sensitivity import ANSWER, distracting_effect
+from shared_core.sensitivity import ANSWER
 from tests.core.attention.readers import reader
 
 RANKINGS = planted_rankings(60, seed=1)
@@ -51,7 +51,7 @@ def test_the_score_does_not_tell_a_hard_distractor_from_the_gold() -> None:
         assert sorted(kinds[:3]) == ["gold", "hard", "hard"]
         assert {*kinds[3:]} == {"weak"}
         with_answer = [ranking.answer in text for text in ranking.texts]
-        assert with_answer == [*ranking.judged.relevant]
+        assert with_answer == [*ranking.relevant]
 
 
 def test_weighing_known_harm_beats_placing_by_rank_on_the_reader_of_the_edges() -> None:
@@ -63,8 +63,7 @@ def test_weighing_known_harm_beats_placing_by_rank_on_the_reader_of_the_edges() 
 
 def test_an_effect_measured_without_judgements_takes_the_gold_for_a_hard_distractor() -> None:
     """Both keep the reader from abstaining, and what is dropped then is the answer."""
-    unjudged = [replace(ranking.judged, relevant=(False,) * K) for ranking in RANKINGS]
-    effects = distracting_effect(reader(), unjudged, template=ANSWER)
+    effects = distracting_effects(reader(), RANKINGS)
     orders = [
         distraction_placement(ranking.scores, row, profile(), harm=2, drop=True)
         for ranking, row in zip(RANKINGS, effects, strict=True)

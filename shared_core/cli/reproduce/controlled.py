@@ -13,7 +13,7 @@ from shared_core.cli.reproduce.tables import Outcomes, Parts
 from shared_core.evaluation import GRADERS, grade, paired_difference_interval
 from shared_core.generation.responses import Request, Response
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity import JudgedRanking, PositionProfile, ProbeQuestion, distractor_kind
+from shared_core.sensitivity import PositionProfile, ProbeQuestion, distractor_kind
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 
 K = 5
@@ -28,6 +28,9 @@ EFFECT = "effect"
 GRADER = "subspan"
 """An accepted answer occurs in the model's; the papers do the same, or ask a model."""
 
+Judged: TypeAlias = Sequence[tuple[str, bool]]
+"""Passages, the best ranked first, and whether each is relevant."""
+
 Cell: TypeAlias = tuple[str, int]
 """Row and slot."""
 
@@ -36,7 +39,7 @@ Answered: TypeAlias = tuple[ProbeQuestion, Mapping[Cell, Response]]
 
 
 def controlled_question(
-    ranking: JudgedRanking, effects: Sequence[float], answers: tuple[str, ...]
+    question: str, answers: tuple[str, ...], ranking: Judged, effects: Sequence[float]
 ) -> ProbeQuestion | None:
     """Return the best ranked relevant passage among weak distractors, and the best ranked hard one.
 
@@ -44,16 +47,16 @@ def controlled_question(
     """
     kinds = [
         "relevant" if relevant else distractor_kind(effect)
-        for relevant, effect in zip(ranking.relevant, effects, strict=True)
+        for (_, relevant), effect in zip(ranking, effects, strict=True)
     ]
     relevant, weak, hard = (
-        [text for text, each in zip(ranking.passages, kinds, strict=True) if each == kind]
+        [text for (text, _), each in zip(ranking, kinds, strict=True) if each == kind]
         for kind in ("relevant", "weak", "hard")
     )
     if not relevant or len(weak) < K - 1:
         return None
     return ProbeQuestion(
-        question=ranking.question,
+        question=question,
         answers=answers,
         gold=relevant[0],
         distractors=tuple(weak[: K - 1]),

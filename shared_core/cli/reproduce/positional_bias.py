@@ -18,14 +18,13 @@ from shared_core.cli.files import keeping, open_journal
 from shared_core.cli.models import open_reranker
 from shared_core.cli.options import open_template
 from shared_core.cli.reproduce import controlled, tables
-from shared_core.cli.reproduce.controlled import GRADER, K
+from shared_core.cli.reproduce.controlled import GRADER, Judged, K
 from shared_core.cli.reproduce.tables import Outcomes, Parts
 from shared_core.comparison import Comparison, ComparisonData, read_comparison
 from shared_core.comparison.retrieval import RERANKED, Pipeline, Retrieval
 from shared_core.generation import Generator, ModelClient, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity import (
-    JudgedRanking,
     PositionProfile,
     distraction_measures,
     read_questions,
@@ -73,7 +72,7 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
     }
     if model is None:
         effects = {
-            number: {name: [0.0] * len(each.passages) for name, each in ranked.items()}
+            number: {name: [0.0] * len(each) for name, each in ranked.items()}
             for number, ranked in rankings.items()
         }
     else:
@@ -86,7 +85,7 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
         name: {
             measure: tables.measured(outcomes)
             for measure, outcomes in distraction_measures(
-                [rankings[number][name] for number in effects],
+                [[relevant for _, relevant in rankings[number][name]] for number in effects],
                 [each[name] for each in effects.values()],
                 depths[name],
             ).items()
@@ -121,7 +120,7 @@ def _pipelines(data: ComparisonData, *, reranked: bool) -> tuple[str, ...]:
 
 def _judged(
     retrieval: Retrieval, pipelines: Sequence[str], *, halved: bool
-) -> tuple[dict[int, dict[str, JudgedRanking]], dict[str, list[int]]]:
+) -> tuple[dict[int, dict[str, Judged]], dict[str, list[int]]]:
     """Return the rankings by question, if its gold is known, and pipeline; and depths by pipeline.
 
     Raises
@@ -162,12 +161,8 @@ def _judged(
             )
     rankings = {
         number: {
-            name: JudgedRanking(
-                question=questions[number].question,
-                passages=tuple(passage.text for passage in each[number]),
-                relevant=tuple(passage.id in questions[number].gold for passage in each[number]),
-            )
-            for name, each in found.items()
+            name: [(each.text, each.id in questions[number].gold) for each in ranked[number]]
+            for name, ranked in found.items()
         }
         for number in known
     }
@@ -181,16 +176,19 @@ class _Asking:
     asking: tables.Asking
     model: Generator
     retrieval: Retrieval
-    rankings: Mapping[int, Mapping[str, JudgedRanking]]
+    rankings: Mapping[int, Mapping[str, Judged]]
     abstain: PromptTemplate
 
     def effects(self) -> tuple[dict[int, dict[str, list[float]]], list[dict[str, str]]]:
         """Return the effects by question, pipeline and rank, 0 if relevant; and the failures."""
+        questions = self.retrieval.data.questions
         asked = {
             number: [
-                abstention_request(self.abstain.render([text], each.question), exact=self._exact)
+                abstention_request(
+                    self.abstain.render([text], questions[number].question), exact=self._exact
+                )
                 for each in ranked.values()
-                for text, relevant in zip(each.passages, each.relevant, strict=True)
+                for text, relevant in each
                 if not relevant
             ]
             for number, ranked in self.rankings.items()
@@ -201,7 +199,7 @@ class _Asking:
         for number, responses in kept.items():
             effects = map(effect_of, responses)
             found[number] = {
-                name: [0.0 if relevant else next(effects) for relevant in each.relevant]
+                name: [0.0 if relevant else next(effects) for _, relevant in each]
                 for name, each in self.rankings[number].items()
             }
         return found, failures
@@ -213,7 +211,10 @@ class _Asking:
         asked = self.retrieval.data.questions
         chosen = {
             number: controlled.controlled_question(
-                self.rankings[number][pipeline], each[pipeline], asked[number].answers
+                asked[number].question,
+                asked[number].answers,
+                self.rankings[number][pipeline],
+                each[pipeline],
             )
             for number, each in effects.items()
             if number < len(asked) // 2
