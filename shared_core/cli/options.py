@@ -49,7 +49,7 @@ def add_endpoint(parser: Options) -> None:
     add("--base-url", help="address of an OpenAI-compatible endpoint, such as "
         "http://localhost:8000/v1 (default: $OPENAI_BASE_URL, or else OpenAI's)")  # fmt: skip
     add("--timeout", type=seconds, default=60.0, help="seconds that an answer of an endpoint may "
-        "take (default: 60)")  # fmt: skip
+        "take; where answers time out, raise it or lower --concurrency (default: 60)")  # fmt: skip
 
 
 def add_embedding(parser: Options) -> None:

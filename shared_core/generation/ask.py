@@ -290,7 +290,7 @@ class _Run:
                 if isinstance(error, PosragError):
                     raise
                 after = f" after {attempt} attempts" if attempt > 1 else ""
-                text = f"model {client.name!r} failed{after}: {retry.explain(error)}"
+                text = f"model {client.name!r} failed{after}: {retry.describe(error)}"
                 raise GenerationError(text) from error
         return checked(client.name, batch, returned)
 

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import TypeAlias
 
 from shared_core.errors import GenerationError
-from shared_core.generation.retry import explain
+from shared_core.generation.retry import describe
 from shared_core.wording import counted, shortened
 
 Request: TypeAlias = tuple[str, ...]
@@ -44,7 +44,7 @@ class Failed:
     def reason(self) -> str:
         """Why, in one line."""
         cause = self.error.__cause__
-        return str(self.error) if cause is None else explain(cause)
+        return str(self.error) if cause is None else describe(cause)
 
 
 def check_ended(

@@ -6,12 +6,9 @@ recognised by its status code, by the names of its classes, and by the errors th
 
 from __future__ import annotations
 
-import math
 import random
+import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Any
 from urllib.parse import urlsplit
 
 from shared_core.wording import shortened
@@ -25,22 +22,10 @@ LONGEST_RETRY_AFTER = 120.0
 
 _REFUSED = {401, 402, 403, 404}
 _STATUSES = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-_NAMES = {
-    # openai, anthropic, cohere and those who name their errors like them
-    *("RateLimitError", "APITimeoutError", "APIConnectionError", "InternalServerError"),
-    *("OverloadedError", "ServiceUnavailableError", "TooManyRequestsError"),
-    # httpx, requests, aiohttp
-    *("TimeoutException", "ConnectError", "ReadTimeout", "NetworkError", "RemoteProtocolError"),
-    *("Timeout", "ConnectionError", "ChunkedEncodingError", "ClientConnectionError"),
-    # google
-    *("ResourceExhausted", "ServiceUnavailable", "TooManyRequests", "DeadlineExceeded"),
-    # botocore, both as classes and as codes of its ClientError
-    *("ThrottlingException", "TooManyRequestsException", "ServiceUnavailableException"),
-    *("ModelTimeoutException", "ModelNotReadyException", "InternalServerException"),
-    *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError"),
-    "ConnectionClosedError",
-}
-_TIMEOUTS = {"APITimeoutError", "TimeoutException", "Timeout", "ReadTimeout", "ReadTimeoutError"}
+_NAMES = re.compile(
+    "Timeout|Connect(ion)?Error|ConnectionClosed|RateLimit|TooManyRequests|Throttl|Exhausted"
+    "|Overloaded|Unavailable|Deadline|NotReady|InternalServer|NetworkError|RemoteProtocol|Chunked"
+)
 # Clients call these, too, a failed connection: a wrong URL, a key that no header can hold, a
 # certificate that is not valid.
 _HOPELESS_NAMES = {"UnsupportedProtocol", "LocalProtocolError", "SSLCertVerificationError"}
@@ -50,13 +35,19 @@ _HOPELESS_CODE = "insufficient_quota"  # openai; comes with the status of a rate
 def is_transient(error: BaseException) -> bool:
     """Return whether the same call may succeed a little later.
 
-    True for a rate limit, an overload, a timeout or a lost connection, also as the cause of
-    `error`. False for an exhausted quota, where waiting does not help.
+    The first status that `error` or one of its causes carries decides; where there is none, the
+    names of their classes: those of a rate limit, an overload, a timeout or a lost connection.
+    False for an exhausted quota, where waiting does not help.
     """
     if not isinstance(error, Exception):  # an interrupt or an exit, whatever it carries
         return False
     chain = [*_chain(error)]
-    return not any(map(_is_hopeless, chain)) and any(map(_passes, chain))
+    if any(map(_is_hopeless, chain)):
+        return False
+    status = next((status for link in chain for status in _statuses(link)), None)
+    if status is not None:
+        return status in _STATUSES
+    return any(_NAMES.search(name) for link in chain for name in _names(link))
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -73,14 +64,15 @@ def is_refusal(error: BaseException) -> bool:
 def retry_after(error: BaseException) -> float | None:
     """Return how many seconds the server asked to wait, in [0, 120], or None if it did not say.
 
-    Read from the header ``retry-after`` (seconds or an HTTP date; RFC 9110, section 10.2.3) of the
-    response that `error`, or one of its causes, carries.
+    Read from the header ``retry-after``, in seconds, of the response that `error`, or one of its
+    causes, carries.
     """
     for link in _chain(error):
-        for name, value in _headers(link):
-            if str(name).lower() == "retry-after":
-                seconds = _seconds(str(value))
-                return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+        for holder in (getattr(link, "response", None), link):
+            headers = getattr(holder, "headers", None)
+            wish = str(headers.get("retry-after")) if hasattr(headers, "get") else ""
+            if re.fullmatch(r"\d+(\.\d+)?", wish):
+                return min(float(wish), LONGEST_RETRY_AFTER)
     return None
 
 
@@ -107,14 +99,6 @@ def describe(error: BaseException) -> str:
         details.insert(0, _in_one_line(innermost))
     more = "; ".join(filter(None, details))
     return shortened(f"{_in_one_line(error)} ({more})" if more else _in_one_line(error), 300)
-
-
-def explain(error: BaseException) -> str:
-    """Return what `describe` does, and the way out if the client had waited long enough."""
-    names = {name for link in _chain(error) for name in _names(link)}
-    if not (isinstance(error, TimeoutError) or names & _TIMEOUTS):
-        return describe(error)
-    return f"{describe(error)}; raise --timeout, or lower --concurrency"
 
 
 def _in_one_line(error: BaseException) -> str:
@@ -146,14 +130,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or getattr(link, "reason", None)  # urllib's URLError has a reason
 
 
-def _passes(error: BaseException) -> bool:
-    return (
-        isinstance(error, TimeoutError | ConnectionError)
-        or not _STATUSES.isdisjoint(_statuses(error))
-        or not _NAMES.isdisjoint(_names(error))
-    )
-
-
 def _is_hopeless(error: BaseException) -> bool:
     codes = (getattr(error, "code", None), getattr(error, "type", None))
     return (
@@ -164,51 +140,15 @@ def _is_hopeless(error: BaseException) -> bool:
 
 
 def _statuses(error: BaseException) -> Iterator[int]:
-    for holder in (error, getattr(error, "response", None)):
+    response = getattr(error, "response", None)
+    for holder in (error, response):
         for name in ("status_code", "code", "status"):
             value = getattr(holder, name, None)
-            if isinstance(value, int):
+            if isinstance(value, int) and 400 <= value < 600:
                 yield value
-    for status in (_of_botocore(error, "ResponseMetadata", "HTTPStatusCode"), _of_body(error)):
-        if isinstance(status, int):
-            yield status
+    if isinstance(response, Mapping) and "ResponseMetadata" in response:  # botocore's
+        yield response["ResponseMetadata"]["HTTPStatusCode"]
 
 
 def _names(error: BaseException) -> Iterator[str]:
-    yield from (kind.__name__ for kind in type(error).__mro__)
-    yield str(_of_botocore(error, "Error", "Code"))
-
-
-def _headers(error: BaseException) -> Iterator[tuple[object, object]]:
-    for headers in (
-        getattr(getattr(error, "response", None), "headers", None),
-        getattr(error, "headers", None),  # urllib
-        _of_botocore(error, "ResponseMetadata", "HTTPHeaders"),
-    ):
-        yield from getattr(headers, "items", tuple)()
-
-
-def _of_botocore(error: BaseException, part: str, field: str) -> Any:
-    # The response of its ClientError is a dict of dicts.
-    response = getattr(error, "response", None)
-    inner = response.get(part) if isinstance(response, Mapping) else None
-    return inner.get(field) if isinstance(inner, Mapping) else None
-
-
-def _of_body(error: BaseException) -> Any:
-    # An error that came with status 200: LangChain raises what the body says of it.
-    body = error.args[0] if error.args else None
-    return body.get("code") if isinstance(body, Mapping) else None
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds that a header names by number or by date, or NaN."""
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
-        return math.nan
-    return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return (kind.__name__ for kind in type(error).__mro__)

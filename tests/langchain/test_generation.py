@@ -18,7 +18,6 @@ from langchain_openai import ChatOpenAI
 
 from langchain_posrag.generation import LangChainModel, openai_endpoint
 from shared_core.errors import GenerationError, MissingExtraError
-from shared_core.generation import ModelClient, retry
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
 Answer = Callable[[Request], str | Reply]
@@ -147,20 +146,6 @@ def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) ->
     with pytest.raises(GenerationError, match="answered with no chat completion") as caught:
         endpoint(server).generate(["x"])
     assert str(caught.value).startswith(f"the server at {server.url} answered")
-
-
-def test_an_error_in_the_body_passes_if_its_code_says_so(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Proxies send the error of the server behind them with status 200."""
-    bodies = [b'{"error": {"message": "overloaded", "code": %d}}' % code for code in (503, 400)]
-    replies = [Reply(body=bodies[0]), "fine", Reply(body=bodies[1]), "never"]
-    client = ModelClient.of(endpoint(serve(lambda request: replies.pop(0))), attempts=2)
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.0)
-    assert client.answers([("x",)]) == ["fine"]
-    with pytest.raises(GenerationError, match="400"):
-        client.answers([("x",)])
-    assert replies == ["never"]
 
 
 def test_an_answer_that_was_withheld_or_refused_is_a_failure(serve: Serve) -> None:

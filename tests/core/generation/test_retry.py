@@ -7,7 +7,6 @@ import ssl
 import urllib.error
 from collections.abc import Callable, Sequence
 from email.message import Message
-from functools import partial
 from random import Random
 
 import httpx
@@ -15,7 +14,6 @@ import pytest
 
 from shared_core.generation.retry import (
     describe,
-    explain,
     is_refusal,
     is_transient,
     retry_after,
@@ -61,13 +59,8 @@ def of_openai(status: int, *, code: str | None = None, **headers: str) -> Except
     return error
 
 
-def of_botocore(code: str, status: int, **headers: str) -> Exception:
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = {
-        "Error": {"Code": code, "Message": "no"},
-        "ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": names},
-    }
-    return Coded(response=response)
+def of_botocore(status: int) -> Exception:
+    return Coded(response={"ResponseMetadata": {"HTTPStatusCode": status}})
 
 
 def of_urllib(status: int, **headers: str) -> Exception:
@@ -93,9 +86,8 @@ PASSING = [
     Coded(status=429),
     of_urllib(503),
     urllib.error.URLError(ConnectionRefusedError()),
-    of_botocore("ThrottlingException", 400),
-    of_botocore("AnythingElse", 503),
-    named("ResourceExhausted"),
+    of_botocore(503),
+    *map(named, ("ThrottlingException", "ResourceExhausted", "ModelNotReadyException")),
 ]
 REFUSED = [
     *map(of_openai, (401, 402, 403, 404)),
@@ -103,7 +95,7 @@ REFUSED = [
     of_openai(429, code="insufficient_quota"),
     caused(of_openai(429), of_openai(429, code="insufficient_quota")),
     Coded("429 - {'code': 'insufficient_quota'}", status_code=429),
-    of_botocore("AccessDeniedException", 403),
+    of_botocore(403),
     # the client calls a wrong URL or key a connection error, and says why in the cause
     caused(openai.APIConnectionError(request=REQUEST), httpx.UnsupportedProtocol("no 'http://'")),
     caused(openai.APIConnectionError(request=REQUEST), httpx.LocalProtocolError("Illegal header")),
@@ -114,6 +106,7 @@ OWN = [
     requests.exceptions.MissingSchema(),
     RuntimeError("429"),
     Coded(status_code=200, code="429"),
+    type("BadTimeout", (Coded,), {})(status_code=400),
 ]
 
 
@@ -136,17 +129,15 @@ def test_an_exit_is_no_failure_whatever_it_carries() -> None:
     assert not is_refusal(SystemExit(404))
 
 
-@pytest.mark.parametrize("make", [of_openai, of_urllib, partial(of_botocore, "x")])
+@pytest.mark.parametrize("make", [of_openai, of_urllib])
 @pytest.mark.parametrize(
     ("wish", "seconds"),
     [
         ("0.5", 0.5),
-        ("-3", 0.0),
+        ("-3", None),
         ("3600", 120.0),
         ("nan", None),
-        ("soon", None),
-        ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0),
-        ("Fri, 31 Dec 2999 23:59:59 -0000", 120.0),
+        ("Fri, 31 Dec 2999 23:59:59 GMT", None),
     ],
 )
 def test_what_the_server_asks_for_is_read(
@@ -177,14 +168,6 @@ def test_an_error_is_described_in_one_short_line() -> None:
     assert describe(ValueError("a\n  b")) == "ValueError: a b"
     assert describe(TimeoutError()) == "TimeoutError"
     assert len(describe(ValueError("x" * 5000))) == 300
-
-
-@pytest.mark.parametrize("error", [TimeoutError(), openai.APITimeoutError(request=REQUEST)])
-def test_a_timeout_is_explained_by_the_way_out(error: Exception) -> None:
-    """No other error is."""
-    assert explain(error) == f"{describe(error)}; raise --timeout, or lower --concurrency"
-    refused = openai.APIConnectionError(request=REQUEST)
-    assert explain(refused) == describe(refused)
 
 
 def test_an_error_is_described_with_its_innermost_cause() -> None:
