@@ -83,6 +83,9 @@ class ModelClient:
     ) -> Self:
         """Return one that asks `model`, by default in batches and threads that suit it.
 
+        The model's fingerprint, which takes reading all weights of a local one, is asked for if
+        there is a journal.
+
         A request with a continuation needs a `ScoringModel`; one call's requests are of one kind.
         """
         if batch_size is None:
@@ -92,7 +95,7 @@ class ModelClient:
         return cls(
             name=model.name,
             call=partial(_ask, model),
-            fingerprint=model_fingerprint(model),
+            fingerprint="" if journal is None else model_fingerprint(model),
             journal=journal,
             batch_size=batch_size,
             concurrency=concurrency,

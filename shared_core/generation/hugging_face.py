@@ -21,7 +21,7 @@ from shared_core.generation.loading import (
     unwrapped,
 )
 from shared_core.generation.tokens import Chat, PromptEncoder, batches, left_padded
-from shared_core.generation.weights import hash_of_weights, reading_of, settings_of, versions_of
+from shared_core.generation.weights import hash_of_weights, reading_of, settings_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,8 +61,8 @@ class HuggingFaceModel:
     Raises
     ------
     ValueError
-        If a number is out of range, `chat` needs a template that the tokenizer does not have, the
-        template does not show the message, or the model is an encoder-decoder or not one
+        If a number is out of range, `chat` needs a template that the tokenizer does not have or
+        that does not show the message, or the model is an encoder-decoder or not one
         of transformers.
     """
 
@@ -88,7 +88,6 @@ class HuggingFaceModel:
         self.name = name if name is not None else name_of(self.model)
         self.encoder = PromptEncoder.of(tokenizer, chat)
         self._own_name = self.name  # whatever it is called later
-        self._weights: tuple[object, str] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -96,11 +95,8 @@ class HuggingFaceModel:
 
         Weights, settings of the layers, tokenizer, chat template with its options, end tokens and
         length. A model that was trained further under the same name is another one. All weights
-        are read once, and again when they have been changed in place, as by an optimizer.
+        are read each time: about a second for each gigabyte.
         """
-        versions = versions_of(self.model)
-        if self._weights is None or self._weights[0] != versions:
-            self._weights = versions, hash_of_weights(self.model, self._own_name)
         template = self.tokenizer.chat_template if self.encoder.chat else ""
         if self.encoder.options:
             template = f"{template} {sorted(self.encoder.options.items())}"
@@ -109,7 +105,7 @@ class HuggingFaceModel:
             f"{self.max_new_tokens} {sorted(self.end_tokens())} {template}",
             reading_of(self.tokenizer),
             settings_of(self.model.config),
-            self._weights[1],
+            hash_of_weights(self.model, self._own_name),
         )
 
     @classmethod

@@ -17,6 +17,7 @@ from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, 
 from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.ask import ModelClient
+from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
@@ -303,7 +304,7 @@ class Probe:
                 template=rotation.measure.template,
                 task=self.task,
                 seed=seed,
-                identity=rotation.client.fingerprint,
+                identity=model_fingerprint(rotation.model),
             ),
         )
 
