@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from shared_core._extras import require
@@ -18,9 +17,6 @@ Chat: TypeAlias = Literal["auto"] | bool | Mapping[str, object]
 
 A mapping says that they are, with these options of the template.
 """
-
-_OWN = {"add_generation_prompt", "continue_final_message", "conversation", "tokenize"}
-"""Arguments of `apply_chat_template` that are no options."""
 
 MESSAGE = "\ue000\ue001"
 """Stands for the message in a rendering that only shows where the message goes."""
@@ -51,8 +47,17 @@ class PromptEncoder:
     options: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if self.chat:
-            self._in_parts  # noqa: B018 - finding it out checks the template
+        failure: Exception | None = None
+        try:
+            if not self.chat or MESSAGE in self.render(MESSAGE):
+                return
+        except Exception as error:  # what a template raises is its own affair
+            failure = error
+        raise ValueError(
+            f"the chat template of {type(self.tokenizer).__name__} does not show the message of a "
+            f"user{f' ({first_line(failure)})' if failure else ''}; render prompts yourself and "
+            "give chat=False"
+        ) from failure
 
     @classmethod
     def of(cls, tokenizer: Any, chat: Chat) -> Self:
@@ -61,30 +66,13 @@ class PromptEncoder:
         Raises
         ------
         ValueError
-            If `chat` is none of these, or there is no template to use, or the template does not
-            show the message.
+            If there is no template to use, or it does not show the message.
         """
-        template = bool(getattr(tokenizer, "chat_template", None))
-        options: dict[str, object] = {}
+        if chat == "auto":
+            chat = bool(getattr(tokenizer, "chat_template", None))
         if isinstance(chat, Mapping):
-            options, chat = {**chat}, True
-            template = template or bool(options.get("chat_template"))
-        if chat not in ("auto", True, False):
-            raise ValueError(
-                "chat must be 'auto', True, False or a mapping with options of the chat template, "
-                f"got {chat!r}"
-            )
-        if taken := sorted(_OWN & options.keys()):
-            raise ValueError(
-                f"chat holds {', '.join(taken)}, which posrag sets itself; leave it out"
-            )
-        if chat is True and not template:
-            asked = f"holds {', '.join(map(str, options))}" if options else "is True"
-            raise ValueError(
-                f"chat {asked}, but the tokenizer has no chat template; give chat=False"
-            )
-        used = template if chat == "auto" else bool(chat)
-        return cls(tokenizer=tokenizer, chat=used, options=options)
+            return cls(tokenizer=tokenizer, chat=True, options={**chat})
+        return cls(tokenizer=tokenizer, chat=chat)
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each prompt, up to where the answer begins."""
@@ -131,30 +119,8 @@ class PromptEncoder:
         """Return the text that the model reads: the prompt, or the chat message it becomes."""
         if not self.chat:
             return prompt
-        return self._message([_part(prompt)] if self._in_parts else prompt)
-
-    @cached_property
-    def _in_parts(self) -> bool:
-        """Whether the template takes a message as a list of parts, as of text and images."""
-        failure: Exception | None = None
-        for in_parts, content in ((False, MESSAGE), (True, [_part(MESSAGE)])):
-            try:
-                if MESSAGE in self._message(content):
-                    return in_parts
-            except Exception as error:  # what a template raises is its own affair
-                failure = failure or error
-        options = f" with {', '.join(map(str, self.options))}" if self.options else ""
-        cause = f" ({first_line(failure)})" if failure is not None else ""
-        raise ValueError(
-            f"the chat template of {type(self.tokenizer).__name__}{options} does not show the "
-            f"message of a user, neither as a text nor as a list of parts{cause}; "
-            f"{'give other options, or ' if options else ''}render prompts yourself and give "
-            "chat=False"
-        ) from failure
-
-    def _message(self, content: str | list[dict[str, str]]) -> str:
         rendered = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": content}],
+            [{"role": "user", "content": prompt}],
             tokenize=False,
             add_generation_prompt=True,
             **self.options,
@@ -173,10 +139,6 @@ class PromptEncoder:
             verbose=False,  # no warning about a long text: the model's own limit is checked
         )
         return [list(row) for row in encoded["input_ids"]]
-
-
-def _part(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
 
 
 def batches(lengths: Sequence[int], size: int) -> list[list[int]]:
