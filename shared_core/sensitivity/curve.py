@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count, check_counts_of
+from shared_core.checking import check_count
 from shared_core.sensitivity.position_sensitivity import EPS, interpolated
-from shared_core.sensitivity.records import Interval, Measurement, checked_interval, path_of
+from shared_core.sensitivity.records import Interval, Measurement, path_of
 
 TENTHS = 10
 
@@ -58,21 +58,12 @@ class PositionalCurve(Measurement):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts_of(self, {"n": 1})
-        check_counts_of(self, {"k": 1}, optional=True)
         scores = finite_scores(self.scores)
         if not len(scores):
             raise ValueError(f"the curve of {self.model!r} has no scores")
         object.__setattr__(self, "scores", tuple(scores.tolist()))
-        if self.band is not None:
-            band = tuple(checked_interval(each, "band") for each in self.band)
-            if len(band) != len(scores):
-                raise ValueError(f"band has {len(band)} intervals for {len(scores)} scores")
-            object.__setattr__(self, "band", band)
-        intervals = {
-            name: checked_interval(each, f"intervals[{name!r}]")
-            for name, each in self.intervals.items()
-        }
+        object.__setattr__(self, "band", self.band and tuple(map(tuple, self.band)))
+        intervals = {name: tuple(bounds) for name, bounds in self.intervals.items()}
         object.__setattr__(self, "intervals", intervals)
 
     @classmethod

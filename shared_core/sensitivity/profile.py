@@ -13,14 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count, check_counts_of
 from shared_core.evaluation.intervals import contrast_interval, mean_interval
 from shared_core.sensitivity.position_sensitivity import (
     check_shares,
     interpolated,
     position_sensitivity_index,
 )
-from shared_core.sensitivity.records import Interval, Measurement, checked_interval
+from shared_core.sensitivity.records import Interval, Measurement
 
 NEAR = 0.1
 """Two lengths are the same if one is longer by at most that share."""
@@ -100,8 +99,6 @@ class PositionProfile(Measurement):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts_of(self, {"k": 0, "empty": 0})
-        check_counts_of(self, {"n": 1, "distraction_n": 1}, optional=True)
         for name in ("accuracy", "distraction"):
             values = getattr(self, name)
             if values is not None:
@@ -115,16 +112,23 @@ class PositionProfile(Measurement):
             raise ValueError(
                 f"distraction has {len(self.distraction)} slots, accuracy has {len(curve)}"
             )
-        object.__setattr__(self, "k", self.k or len(curve))
-        object.__setattr__(self, "slots", _checked_slots(self.slots, self.k, len(curve)))
-        if self.interval is not None:
-            object.__setattr__(self, "interval", checked_interval(self.interval, "interval"))
-        if self.outcomes is not None:
-            object.__setattr__(self, "outcomes", _checked_outcomes(self.outcomes, self.slots))
+        k = self.k or len(curve)
+        slots = tuple(self.slots or range(k))
+        if len(slots) != len(curve):
+            raise ValueError(f"{len(curve)} values for {len(slots)} slots: say which by slots=")
+        if list(slots) != sorted({*slots}) or not 0 <= slots[0] <= slots[-1] < k:
+            raise ValueError(f"slots must ascend within 0..{k - 1}, got {slots}")
         read = (
             PositionProfile(**each) if isinstance(each, dict) else each for each in self.lengths
         )
-        object.__setattr__(self, "lengths", tuple(read))
+        for name, value in (
+            ("k", k),
+            ("slots", slots),
+            ("interval", self.interval and tuple(self.interval)),
+            ("outcomes", self.outcomes and tuple(map(tuple, self.outcomes))),
+            ("lengths", tuple(read)),
+        ):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of_lengths(cls, profiles: Sequence[Self]) -> Self:
@@ -260,25 +264,3 @@ def _published() -> dict[str, dict[str, Any]]:
     text = files("shared_core.sensitivity").joinpath("published.json").read_text("utf-8")
     profiles: dict[str, dict[str, Any]] = json.loads(text)
     return profiles
-
-
-def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ...]:
-    if not slots:
-        if measured != k:
-            raise ValueError(f"{measured} values for k={k} slots: say which by slots=")
-        return tuple(range(k))
-    checked = tuple(check_count(slot, "a slot", 0) for slot in slots)
-    if list(checked) != sorted({*checked}) or not 0 <= checked[0] <= checked[-1] < k:
-        raise ValueError(f"slots must ascend within 0..{k - 1}, got {slots}")
-    if len(checked) != measured:
-        raise ValueError(f"{measured} values for {len(checked)} slots {checked}")
-    return checked
-
-
-def _checked_outcomes(outcomes: Outcomes, slots: Sequence[int]) -> Outcomes:
-    checked = tuple(tuple(float(value) for value in row) for row in outcomes)
-    for number, row in enumerate(checked):
-        check_shares(row, f"outcomes of question {number}")
-        if len(row) != len(slots):
-            raise ValueError(f"outcomes of question {number} fill {len(row)} of {len(slots)} slots")
-    return checked

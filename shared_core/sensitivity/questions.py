@@ -73,14 +73,9 @@ class ProbeQuestion:
     def passages(self, slot: int, k: int, *, gold: str | None = None) -> list[str]:
         """Return `k` passages, the gold one (or the one given instead) in `slot`.
 
-        Raises
-        ------
-        ValueError
-            If there are fewer than k-1 distractors.
+        There must be k-1 distractors at least, as `check_questions` checks.
         """
         others = self.distractors[: k - 1]
-        if len(others) < k - 1:
-            raise _too_few_distractors(self, k, fewest=len(others))
         return [*others[:slot], self.gold if gold is None else gold, *others[slot:]]
 
 
@@ -222,12 +217,7 @@ def _cut(passage: Passage) -> str:
 
 def check_context(k: int) -> None:
     """Raise ValueError if a context of `k` passages has no middle to compare its edges with."""
-    try:
-        check_count(k, "k", LEAST_K)
-    except ValueError as error:
-        raise ValueError(
-            f"{error}: below {LEAST_K} there is no middle to compare the edges with"
-        ) from None
+    check_count(k, "k", LEAST_K)
 
 
 def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
@@ -245,7 +235,11 @@ def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
     fewest = min(len(question.distractors) for question in questions)
     for question in questions:
         if len(question.distractors) < k - 1:
-            raise _too_few_distractors(question, k, fewest=fewest)
+            raise ValueError(
+                f"question {question.question!r} has "
+                f"{counted(len(question.distractors), 'distractor')}, and k={k} passages take "
+                f"{k - 1}; give k={fewest + 1} (--k {fewest + 1}) or less"
+            )
         if question.gold in question.distractors[: k - 1]:
             raise ValueError(
                 f"the gold passage of question {question.question!r} is also among its distractors"
@@ -256,17 +250,6 @@ def mean_tokens(questions: Sequence[ProbeQuestion], k: int) -> float:
     """Return how many tokens the passages of a prompt have in the mean."""
     texts = [question.passages(0, k) for question in questions]
     return sum(estimate_tokens(text) for each in texts for text in each) / len(texts)
-
-
-def _too_few_distractors(question: ProbeQuestion, k: int, *, fewest: int) -> ValueError:
-    """Return the error; `fewest` are the distractors of the question that has the fewest."""
-    way_out = f"give k={fewest + 1} (--k {fewest + 1}) or less"
-    if fewest < LEAST_K - 1:
-        way_out = f"give each question at least {LEAST_K - 1}"
-    return ValueError(
-        f"question {question.question!r} has {counted(len(question.distractors), 'distractor')}, "
-        f"and k={k} passages take {k - 1}; {way_out}"
-    )
 
 
 def check_repeats(asked: Iterable[tuple[str, Hashable]], way_out: str = "leave one out") -> None:

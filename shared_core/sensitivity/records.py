@@ -8,14 +8,13 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 from urllib.parse import quote, unquote
 
-from shared_core.checking import check_fractions
 from shared_core.errors import ProfileNotFoundError
 from shared_core.files import write_whole
 from shared_core.generation.templates import PromptTemplate
@@ -76,7 +75,6 @@ class Measurement:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model:
             raise ValueError(f"model must be a name, got {self.model!r}")
-        check_fractions({"confidence": self.confidence})
 
     @classmethod
     def file_of(cls, model: str) -> Path:
@@ -137,18 +135,6 @@ class Measurement:
             return cls(**{key: value for key, value in data.items() if key in known})
         except (ValueError, RecursionError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"{path} is not a {cls.what}: {error}") from error
-
-
-def checked_interval(bounds: Sequence[float], name: str) -> Interval:
-    """Return bounds as floats; raise ValueError unless they are (lower, upper)."""
-    try:
-        lower, upper = map(float, bounds)
-        ordered = lower <= upper
-    except (TypeError, ValueError):
-        ordered = False
-    if not ordered:
-        raise ValueError(f"{name} must be (lower, upper), got {bounds!r}")
-    return lower, upper
 
 
 def profile_folder() -> Path:

@@ -107,18 +107,6 @@ def test_a_curve_places_another_prompt_in_one_round() -> None:
         (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
         (lambda: PositionalCurve(model="", scores=(1.0,), n=1), "model must be a name, got ''"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
-        (
-            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, confidence=7),
-            "confidence must lie between 0 and 1, got 7",
-        ),
-        (
-            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, band=((0.0, 1.0),) * 2),
-            "band has 2 intervals for 1 scores",
-        ),
-        (
-            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, intervals={"end": (2.0, 1.0)}),
-            r"intervals\['end'\] must be \(lower, upper\), got \(2\.0, 1\.0\)",
-        ),
     ],
 )
 def test_bad_curves_are_refused(call: Callable[[], object], message: str) -> None:

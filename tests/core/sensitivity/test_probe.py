@@ -313,7 +313,6 @@ ONE, OTHER = questions(2, 5)
             [ONE, questions(2, 3)[1]],
             r"'code of 1' has 2 distractors, and k=5 passages take 4; give k=3 \(--k 3\) or less",
         ),
-        ({}, [questions(2, 3)[0], questions(2, 2)[1]], "'code of 0' has 2 .* at least 2$"),
     ],
 )
 def test_what_cannot_be_asked_is_named_before_anything_is(
