@@ -188,7 +188,7 @@ class Comparison:
         ValueError
             If a pipeline or strategy needs what is not given, or a grader cannot use a reference.
         """
-        generator = as_generator(model, saved=journal is not None)
+        generator = as_generator(model)
         gradings = [Grading(grader, journal) for grader in self.graders] if data.answered else []
         for grading in gradings:
             grading.check(data.questions)

@@ -10,13 +10,13 @@ from importlib.metadata import entry_points
 from typing import Protocol, runtime_checkable
 
 from shared_core.checking import check_counts_of
-from shared_core.generation.fingerprint import fingerprint_of, model_fingerprint, source_of
+from shared_core.generation.fingerprint import fingerprint_of, source_of
 
 GROUP = "posrag.models"
 """Group of entry points, named after a framework's package: each loads what wraps its models."""
 
 UNNAMED = "unnamed function"
-"""Name of a function without one, where no answer is saved."""
+"""Name of a function without one, such as a lambda."""
 
 
 @runtime_checkable
@@ -70,8 +70,7 @@ class CallableModel:
     Raises
     ------
     ValueError
-        If `batch_size` or `concurrency` is below 1, or neither `name` is given nor the
-        function has a name.
+        If `batch_size` or `concurrency` is below 1.
     """
 
     function: Callable[[Sequence[str]], Sequence[str]]
@@ -82,13 +81,7 @@ class CallableModel:
 
     def __post_init__(self) -> None:
         check_counts_of(self, {"batch_size": 1, "concurrency": 1})
-        name = self.name or _name_of(self.function)
-        if not name:
-            raise ValueError(
-                f"{self.function!r} has no name to save answers under; give it one: "
-                "shared_core.generation.CallableModel(function, name=...)"
-            )
-        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "name", self.name or _name_of(self.function))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -105,7 +98,7 @@ class CallableModel:
         return self.function(prompts)
 
 
-def as_generator(model: object, *, name: str | None = None, saved: bool = True) -> Generator:
+def as_generator(model: object, *, name: str | None = None) -> Generator:
     """Return `model` as something that answers prompts.
 
     Parameters
@@ -116,16 +109,11 @@ def as_generator(model: object, *, name: str | None = None, saved: bool = True) 
         list of answers.
     name
         Name of the model, if not its own.
-    saved
-        Whether answers are saved under the name. If not, a function needs none.
 
     Raises
     ------
     TypeError
         If it is none of these.
-    ValueError
-        If answers are saved, it is a function without a name, and `name` is not given; or if the
-        name of an object of one's own cannot be changed.
     """
     if isinstance(model, type):
         raise TypeError(f"{_full_name(model)} is a class; give an instance of it, or {_ACCEPTED}")
@@ -136,7 +124,7 @@ def as_generator(model: object, *, name: str | None = None, saved: bool = True) 
     if isinstance(model, Generator) and isinstance(model.name, str):
         return _named(model, name)
     if callable(model):
-        return CallableModel(model, name=name or ("" if saved else _name_of(model) or UNNAMED))
+        return CallableModel(model, name=name or "")
     raise TypeError(f"a {_full_name(type(model))} is not a model; give {_ACCEPTED}")
 
 
@@ -147,17 +135,11 @@ _ACCEPTED = (
 
 
 def _named(model: Generator, name: str | None) -> Generator:
-    """Return a copy of the model under another name; what is kept of it stays its own."""
+    """Return the model, or a copy of it under another name."""
     if not name or name == model.name:
         return model
-    own = model_fingerprint(model)
     renamed = copy(model)
-    try:
-        object.__setattr__(renamed, "name", name)  # of a frozen dataclass, too
-        if model_fingerprint(renamed) != own:
-            object.__setattr__(renamed, "fingerprint", own)
-    except AttributeError as error:
-        raise ValueError(f"{model!r} cannot be given the name {name!r}: {error}") from error
+    object.__setattr__(renamed, "name", name)  # of a frozen dataclass, too
     return renamed
 
 
@@ -171,10 +153,10 @@ def _wrapper_of(kind: type) -> Callable[[object], Generator] | None:
 
 
 def _name_of(function: object) -> str:
-    """Return the name that the author of a function gave it, or "" if there is none."""
+    """Return the name that the author of a function gave it."""
     # Without the name of the function that it is defined in.
     name: str = getattr(function, "__qualname__", "").rpartition("<locals>.")[2]
-    return "" if "<lambda>" in name else name
+    return UNNAMED if not name or "<lambda>" in name else name
 
 
 def _full_name(kind: type) -> str:

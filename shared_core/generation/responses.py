@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from shared_core.errors import GenerationError
 from shared_core.generation.retry import describe
@@ -18,9 +16,6 @@ Request: TypeAlias = tuple[str, ...]
 
 Response: TypeAlias = str | list[float]
 """A text, or the natural log-probability of each token of the continuation."""
-
-TOLERANCE = 1e-6
-"""How far above 0 rounding may lift a log-probability."""
 
 _FILTERED = {"content_filter", "content_filtered", "safety"}
 _CUT_OFF = {"length", "max_tokens"}
@@ -89,9 +84,9 @@ def checked(
 ) -> dict[Request, Response | Failed]:
     """Return the response to each request as it is kept, or what is wrong with it.
 
-    A text is kept without the prompt where it begins with that, scores as a list of floats. It has
-    failed if it is neither a text for a prompt, nor log-probabilities for a continuation, or if the
-    prompt is in the text, whose passages would be graded with the answer.
+    A text is kept without the prompt where it begins with that. It has failed if it is no text, or
+    if the prompt is in it, whose passages would be graded with the answer. Scores are kept as they
+    are.
 
     Raises
     ------
@@ -113,30 +108,21 @@ def checked(
     )
 
 
-def _checked(name: str, request: Request, response: object) -> Response | Failed:
-    if len(request) == 1:
-        if isinstance(response, str):
-            answer = str(response).removeprefix(request[0])
-            if request[0].strip() not in answer:
-                return answer
-            must = "the answer alone (of a pipeline of transformers: return_full_text=False)"
-        else:
-            must = "a str"
-    else:
-        scores = [*response] if isinstance(response, Iterable) else []
-        if scores and all(map(_is_log_probability, scores)):
-            return [float(score) for score in scores]
-        must = "a list of one finite log-probability, <= 0, for each token"
+def _checked(name: str, request: Request, response: Any) -> Response | Failed:
+    if len(request) > 1:
+        return [float(score) for score in response]
+    must = "a str"
+    if isinstance(response, str):
+        answer = str(response).removeprefix(request[0])
+        if request[0].strip() not in answer:
+            return answer
+        must = "the answer alone (of a pipeline of transformers: return_full_text=False)"
     return Failed(
         GenerationError(
             f"model {name!r} returned {_shown(response)} instead of {must} for the prompt that "
             f"begins {shortened(request[0], 60)!r}"
         )
     )
-
-
-def _is_log_probability(score: object) -> bool:
-    return isinstance(score, Real) and math.isfinite(score) and score <= TOLERANCE
 
 
 def _shown(value: object) -> str:

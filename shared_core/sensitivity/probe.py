@@ -247,7 +247,7 @@ class Probe:
         if grader in GRADERS.values():  # any other may be expensive, or a language model
             for question in questions:
                 grade(grader, "", question.answers)
-        generator = as_generator(model, saved=journal is not None)
+        generator = as_generator(model)
         measure = resolve_measure(self.measure_of(generator), generator, self.template, grader)
         client = ModelClient.of(
             generator,

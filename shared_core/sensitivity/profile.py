@@ -121,11 +121,12 @@ class PositionProfile(Measurement):
         read = (
             PositionProfile(**each) if isinstance(each, dict) else each for each in self.lengths
         )
+        rows = self.outcomes and tuple(tuple(map(float, row)) for row in self.outcomes)
         for name, value in (
             ("k", k),
             ("slots", slots),
             ("interval", self.interval and tuple(self.interval)),
-            ("outcomes", self.outcomes and tuple(map(tuple, self.outcomes))),
+            ("outcomes", rows),
             ("lengths", tuple(read)),
         ):
             object.__setattr__(self, name, value)

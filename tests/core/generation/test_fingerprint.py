@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from shared_core.generation import CallableModel, as_generator
+from shared_core.generation import CallableModel
 from shared_core.generation.fingerprint import model_fingerprint
 
 Load = Callable[[str], ModuleType]
@@ -120,15 +120,13 @@ def test_in_a_notebook_its_own_cell_counts() -> None:
 
 
 def test_a_class_of_ones_own_is_read_unless_it_says_what_it_is(load: Load) -> None:
-    """Its settings, too, but not how it is asked; under another name it is as it was."""
+    """Its settings, too, but not how it is asked."""
     models = [load(APP).Model() for _ in range(4)]
     models[1].url, models[2].url, models[3].batch_size = "http://a", "http://b", 4
     found = [*map(model_fingerprint, models)]
     assert found[0].startswith("mine ")
     assert found[3] == found[0]
     assert len({*found}) == 3
-    renamed: Any = as_generator(models[0], name="hers")
-    assert model_fingerprint(renamed) == found[0]
     other = load(APP.replace("good", "bad")).Model()
     assert model_fingerprint(other) != found[0]
     other.fingerprint = "mine, of May"
