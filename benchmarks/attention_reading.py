@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from instruments.cases import probe_questions, shuffled_cases
-from shared_core import BM25Index
+from shared_core import PassageIndex
 from shared_core.attention import (
     Case,
     OneRound,
@@ -71,7 +71,8 @@ class Questions:
         """Return the same questions with their documents ranked by BM25, best first."""
         cases, gold = [], []
         for case, at in zip(self.cases, self.gold, strict=True):
-            scores = BM25Index.from_texts(case.documents).scores(case.question)
+            index = PassageIndex.from_texts(case.documents)
+            scores = index.scores(case.question, index.passages)
             ranking = ranking_of(scores)
             cases.append(replace(case, documents=[case.documents[each] for each in ranking]))
             gold.append(ranking.index(at))

@@ -30,7 +30,7 @@ from typing import Any
 from benchmarks.labelled import lines, read_folder
 from benchmarks.neighbour_spans import cut
 from benchmarks.span_corpora import Collection as SpanCollection
-from shared_core import BM25Index
+from shared_core import PassageIndex
 from shared_core.attention.rankgpt import rankgpt_prompt, ranking_in
 from shared_core.attention.rounds import scores_of
 from shared_core.cli.models import open_model
@@ -222,15 +222,18 @@ def write_questions(folder: Path, work: Path) -> None:
         line["_id"]: [answer for answer in line["answers"] if normalize_answer(answer)]
         for line in lines(folder / "queries.jsonl")
     }
-    right, ids = GRADERS["subspan"], [*texts]
-    index = BM25Index.from_texts(texts.values())
+    right, index = GRADERS["subspan"], PassageIndex()
+    index.add(collection.passages)
     rows: list[dict[str, Any]] = []
     for query, text in collection.queries.items():
         gold = next(iter(collection.relevant[query]))
         if not answers[query]:
             continue
-        found = (ids[row] for row in index.search(text, 4 * DISTRACTORS)[0])
-        others = [texts[id] for id in found if id != gold and not right(texts[id], answers[query])]
+        others = [
+            found.text
+            for found, _ in index.best(text, 4 * DISTRACTORS)
+            if found.id != gold and not right(found.text, answers[query])
+        ]
         if len(others) >= DISTRACTORS and right(texts[gold], answers[query]):
             asked = {"question": text, "answers": answers[query], "gold": texts[gold], "id": gold}
             rows.append({**asked, "distractors": others[:DISTRACTORS]})

@@ -25,8 +25,8 @@ from langchain_posrag.documents import (
     score_of,
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments, PlacementOptions, Psi
-from shared_core import BM25Index, Placement
-from shared_core.index import Tokenizer, Variant
+from shared_core import Passage, Placement
+from shared_core.index import PassageIndex, Tokenizer, Variant
 from shared_core.metadata import as_similarities, warn_of_placed
 from shared_core.options import RescoringArguments
 from shared_core.vectors import query_similarities
@@ -86,7 +86,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     embeddings: Embeddings | None = None
     score_key: str = "score"
     higher_is_better: bool = True
-    corpus: BM25Index | None = None
+    corpus: PassageIndex | None = None
     tokenizer: Tokenizer | None = None
 
     @model_validator(mode="after")
@@ -111,7 +111,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         documents
             The corpus; the candidates need not be among them.
         variant, tokenizer
-            As in `BM25Index`.
+            As in `PassageIndex`.
         **options
             Attributes of the class.
 
@@ -122,7 +122,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
             is not a Document.
         """
         texts = (document.page_content for document in check_documents(documents))
-        corpus = BM25Index.from_texts(texts, variant=variant, tokenizer=tokenizer)
+        corpus = PassageIndex.from_texts(texts, variant=variant, tokenizer=tokenizer)
         return cls(corpus=corpus, **options)
 
     @override
@@ -179,9 +179,10 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         return annotated(best, arrangement) if self.include_scores else best
 
     def _bm25(self, query: str, texts: Sequence[str]) -> npt.ArrayLike:
-        if self.corpus is not None:
-            return self.corpus.score_texts(query, texts)
-        return BM25Index.from_texts(texts, tokenizer=self.tokenizer).scores(query)
+        bm25 = self.corpus
+        if bm25 is None:
+            bm25 = PassageIndex.from_texts(texts, tokenizer=self.tokenizer)
+        return bm25.scores(query, [Passage(str(at), text) for at, text in enumerate(texts)])
 
 
 class PlacementTransformer(PlacementOptions, DocumentStep):

@@ -232,7 +232,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             query, of at most `fetch_k` ids, where the store has that method and the ids of both
             sides are the same. False saves the call, for a store that never changes.
         variant, tokenizer
-            As in `BM25Index`; only where `sparse` are documents.
+            As in `PassageIndex`; only where `sparse` are documents.
         **options
             Attributes of the class.
 

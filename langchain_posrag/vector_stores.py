@@ -153,7 +153,7 @@ class VectorStoreEngine(StoreEngine):
     drop_deleted
         As in `StoreEngine`.
     variant, tokenizer
-        As in `BM25Index`; only where `sparse` are documents.
+        As in `PassageIndex`; only where `sparse` are documents.
 
     Raises
     ------
@@ -232,8 +232,17 @@ class VectorStoreEngine(StoreEngine):
             raise ValueError(
                 f"sparse= takes documents, a BM25Retriever or a PassageIndex, got {given!r}"
             )
+        if type(bm25).__name__ != "BM25Okapi":
+            raise ValueError(
+                f"of BM25Retrievers only those with BM25Okapi are taken, got "
+                f"{type(bm25).__name__}: give the documents"
+            )
         split: Tokenizer = given.preprocess_func  # type: ignore[attr-defined]
-        return PassageIndex.from_rank_bm25(bm25, self._passages(documents), tokenizer=split)
+        index = PassageIndex(
+            variant="okapi", k1=bm25.k1, b=bm25.b, epsilon=bm25.epsilon, tokenizer=split
+        )
+        index.add(self._passages(documents))
+        return index
 
     def _passages(self, documents: Iterable[Document]) -> list[Passage]:
         passages = []

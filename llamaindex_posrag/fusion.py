@@ -114,7 +114,7 @@ class FusingRetriever(EngineRetriever):
     filters
         Metadata that a node must have to be found, in either leg.
     variant, tokenizer
-        As in `BM25Index`.
+        As in `PassageIndex`.
     callback_manager
         By default that of `dense`.
     object_map

@@ -23,7 +23,7 @@ from pydantic import FieldSerializationInfo, ValidationInfo, field_serializer, f
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
 from llamaindex_posrag.nodes import NodeChunks, explained, explanation, to_passage, with_slot
-from shared_core import CAUS, BM25Index, Passage, Placement
+from shared_core import CAUS, Passage, PassageIndex, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.index import Variant
@@ -211,7 +211,7 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.
     tokenizer: Tokenizer | None = Field(default=None, frozen=True, exclude=True, repr=False)
-    corpus: BM25Index | None = Field(default=None, frozen=True, exclude=True, repr=False)
+    corpus: PassageIndex | None = Field(default=None, frozen=True, exclude=True, repr=False)
 
     @classmethod
     def from_nodes(
@@ -234,7 +234,7 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
         """
         texts = map(embedded_text, check_each(nodes, "nodes", BaseNode))
         made = cls(**options)
-        corpus = BM25Index.from_texts(texts, variant=made.variant, tokenizer=made.tokenizer)
+        corpus = PassageIndex.from_texts(texts, variant=made.variant, tokenizer=made.tokenizer)
         return made.model_copy(update={"corpus": corpus})
 
     def _processed(
@@ -255,10 +255,10 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
         return explained([nodes[at].node for at in arrangement.indices], arrangement)
 
     def _bm25(self, query: str, texts: Sequence[str]) -> Scores:
-        if self.corpus is not None:
-            return self.corpus.score_texts(query, texts)
-        own = BM25Index.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
-        return own.scores(query)
+        bm25 = self.corpus
+        if bm25 is None:
+            bm25 = PassageIndex.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
+        return bm25.scores(query, [Passage(str(at), text) for at, text in enumerate(texts)])
 
 
 class PlacementPostprocessor(CAUSFieldsPostprocessor):

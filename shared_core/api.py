@@ -33,7 +33,7 @@ from shared_core.gating import (
     rewriting,
 )
 from shared_core.generation import HuggingFaceModel, Journal
-from shared_core.index import BM25Index, ChunkKeys, HybridIndex, PassageIndex, tokenize
+from shared_core.index import ChunkKeys, HybridIndex, PassageIndex, tokenize
 from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.placement import (
     PLACEMENTS,
@@ -68,7 +68,6 @@ __all__ = [
     "KEY_VALUE",
     "PLACEMENTS",
     "Arrangement",
-    "BM25Index",
     "Case",
     "ChunkKeys",
     "Comparison",

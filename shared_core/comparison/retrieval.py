@@ -15,8 +15,7 @@ from shared_core.arrays import Embed
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
 from shared_core.comparison.result import Layout, setting_name
 from shared_core.generation.templates import PromptTemplate
-from shared_core.index.hybrid import HybridIndex
-from shared_core.index.sparse.bm25_index import BM25Index
+from shared_core.index import HybridIndex, PassageIndex
 from shared_core.neighbour_spans import (
     ChunkKeys,
     NeighbourSpans,
@@ -352,9 +351,12 @@ class Retrieval:
         return RankedCase(question=question.question, passages=passages)
 
     def _by_words(self, text: str, k: int) -> RankedCase:
-        rows, scores = self._words.search(text, k)
-        passages = tuple(self.data.passages[row] for row in rows)
-        return RankedCase(question=text, passages=passages, scores=tuple(scores.tolist()))
+        found = self._words.best(text, k)
+        return RankedCase(
+            question=text,
+            passages=tuple(passage for passage, _ in found),
+            scores=tuple(score for _, score in found),
+        )
 
     @property
     def _texts(self) -> list[str]:
@@ -365,8 +367,10 @@ class Retrieval:
         return neighbours_of(self.data.passages)
 
     @cached_property
-    def _words(self) -> BM25Index:
-        return BM25Index.from_texts(passage.text for passage in self.data.passages)
+    def _words(self) -> PassageIndex:
+        index = PassageIndex()
+        index.add(self.data.passages)
+        return index
 
     @cached_property
     def _index(self) -> HybridIndex:

@@ -6,13 +6,11 @@ from shared_core.index.hybrid import HybridIndex
 from shared_core.index.metadata import Where
 from shared_core.index.passages import PassageIndex
 from shared_core.index.sparse.bm25 import Variant
-from shared_core.index.sparse.bm25_index import BM25Index
 from shared_core.index.tokenize import tokenize
 from shared_core.neighbour_spans import ChunkKeys
 from shared_core.types import Tokenizer
 
 __all__ = [
-    "BM25Index",
     "ChunkKeys",
     "HybridIndex",
     "PassageIndex",

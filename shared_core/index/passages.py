@@ -14,7 +14,6 @@ from shared_core.checking import check_count, check_several
 from shared_core.index.metadata import Where
 from shared_core.index.snapshot import PassageSnapshot
 from shared_core.index.sparse.bm25 import BM25Options, Variant
-from shared_core.index.sparse.bm25_index import read_rank_bm25
 from shared_core.index.sparse.query import SparseQuery, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.neighbour_spans import ChunkKeys, ChunkReader, PassageNeighbours, Visible
@@ -71,32 +70,23 @@ class PassageIndex:
         self._make_locks()
 
     @classmethod
-    def from_rank_bm25(
-        cls, bm25: Any, passages: Sequence[Passage], *, tokenizer: Tokenizer
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        *,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
     ) -> PassageIndex:
-        """Convert a ``rank_bm25.BM25Okapi``; the scores stay the same.
-
-        Parameters
-        ----------
-        bm25
-            The object; its counts, ``k1``, ``b`` and ``epsilon`` are taken over.
-        passages
-            The passages of its rows, in order; they are not read again.
-        tokenizer
-            The tokenizer its corpus was split with; the object does not hold it.
+        """Build an index of texts; the id of each is its position, as ``"0"``.
 
         Raises
         ------
         ValueError
-            If `bm25` is of another class, whose formula differs; if the numbers differ; and as
-            `add`.
+            If an option is unknown, `texts` is a single string, or one is not a string.
         """
-        sparse, passages = read_rank_bm25(bm25, tokenizer), list(passages)
-        check_passages(passages)
-        if len(passages) != sparse.size:
-            raise ValueError(f"the BM25 object has {sparse.size} rows, got {len(passages)}")
-        index = PassageIndex()
-        index._state = index._state.holding(sparse, passages)
+        check_several(texts, "texts")
+        index = PassageIndex(variant=variant, tokenizer=tokenizer)
+        index.add([Passage(str(at), text) for at, text in enumerate(texts)])
         return index
 
     def __len__(self) -> int:

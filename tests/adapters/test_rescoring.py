@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared_core import CAUS, BM25Index
+from shared_core import CAUS, PassageIndex
+from shared_core.arrays import Scores
 
 from .drivers import Adapter, Hit, corpus, ids
 
@@ -23,6 +24,12 @@ def expected(dense: Sequence[float | None], sparse: Any, **options: Any) -> list
     found = caus.place(caus.rank([math.nan if score is None else score for score in dense], sparse))
     rows = zip(found.indices, found.scores, found.explain(), strict=True)
     return [(f"p{at}", score, why) for at, score, why in rows]
+
+
+def bm25(texts: Sequence[str], query: str, **options: Any) -> Scores:
+    """Return the score of each text among them all."""
+    index = PassageIndex.from_texts(texts, **options)
+    return index.scores(query, index.passages)
 
 
 def facts(hits: Sequence[Hit]) -> list[tuple[Any, ...]]:
@@ -54,18 +61,19 @@ def test_scores_are_the_cores(
     step = adapter.rescorer(higher_is_better=not distances, **options)
     found = adapter.hits(adapter.rescore(step, given, QUERY)) if scores else []
     dense = [-score if distances and score is not None else score for score in scores]
-    assert facts(found) == expected(dense, BM25Index.from_texts(texts).scores(QUERY), **options)
+    assert facts(found) == expected(dense, bm25(texts, QUERY), **options)
     assert str(given) == str(before)
     assert adapter.rescore(step, [], QUERY) == []
 
 
 def test_a_corpus_gives_its_statistics(adapter: Adapter) -> None:
     """To candidates of its own, bit for bit or to rounding, and to others by their text."""
-    bm25 = BM25Index.from_texts([passage.text for passage in CORPUS[1:]])
+    index = PassageIndex()
+    index.add(CORPUS[1:])
     step = adapter.rescorer_of(adapter.items(CORPUS[1:]), k=12)
     candidates = adapter.items(CORPUS[:12], SCORES)
     found = {hit.id: hit for hit in adapter.hits(adapter.rescore(step, candidates, QUERY))}
-    sparse = bm25.score_texts(QUERY, [passage.text for passage in CORPUS[:12]])
+    sparse = index.scores(QUERY, CORPUS[:12])
     assert [found[f"p{at}"].why["sparse"] for at in range(12)] == pytest.approx([*sparse])
     assert found["p0"].why["sparse"] > 0
 
@@ -73,7 +81,7 @@ def test_a_corpus_gives_its_statistics(adapter: Adapter) -> None:
 def test_a_tokenizer_of_the_callers_own(adapter: Adapter) -> None:
     given = adapter.items(CORPUS[:12], SCORES)
     texts = [passage.text for passage in CORPUS[:12]]
-    sparse = BM25Index.from_texts(texts, tokenizer=list).scores("x")
+    sparse = bm25(texts, "x", tokenizer=list)
     for step in (
         adapter.rescorer(tokenizer=list, alpha=0.0, k=12),
         adapter.rescorer_of(adapter.items(CORPUS[:12]), tokenizer=list, alpha=0.0, k=12),
@@ -94,7 +102,7 @@ def test_a_blank_query_is_answered_by_the_scores_alone(adapter: Adapter) -> None
 def test_candidates_without_any_score_are_ranked_by_bm25_alone(
     adapter: Adapter, missing: Any, fusion: Any
 ) -> None:
-    sparse = BM25Index.from_texts([passage.text for passage in CORPUS[:12]]).scores(QUERY)
+    sparse = bm25([passage.text for passage in CORPUS[:12]], QUERY)
     step = adapter.rescorer(fusion=fusion, k=12)
     found = adapter.hits(adapter.rescore(step, adapter.items(CORPUS[:12], [missing] * 12), QUERY))
     assert facts(found) == expected([math.nan] * 12, sparse, k=12, alpha=0.0, fusion=fusion)

@@ -195,7 +195,6 @@ CORE = [
     "KEY_VALUE",
     "PLACEMENTS",
     "Arrangement",
-    "BM25Index",
     "Case",
     "ChunkKeys",
     "Comparison",

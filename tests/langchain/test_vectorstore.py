@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
-from rank_bm25 import BM25Okapi
+from rank_bm25 import BM25Okapi, BM25Plus
 
 from langchain_posrag import CAUSRetriever
 from tests.adapters.drivers import ids
@@ -194,6 +194,7 @@ def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[D
 
 KNOWN = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
 ONE = Document("relu")
+PLUS = BM25Retriever(vectorizer=BM25Plus([["relu"]]), docs=[ONE])  # its formula is another
 
 
 @pytest.mark.parametrize(
@@ -207,6 +208,7 @@ ONE = Document("relu")
         (KNOWN.as_retriever(), [], {}, "use a store that has it, as retriever.vectorstore"),
         (KNOWN, BM25Okapi([["a"]]), {}, "sparse= takes documents, a BM25Retriever or"),
         (KNOWN, BM25Retriever.from_documents([ONE]), {"tokenizer": list}, "already an index"),
+        (KNOWN, PLUS, {}, "only those with BM25Okapi are taken, got BM25Plus"),
     ],
 )
 def test_what_cannot_be_fused_is_named(

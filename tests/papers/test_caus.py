@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from shared_core import (
     CAUS,
     PLACEMENTS,
-    BM25Index,
     HybridIndex,
-    Passage,
+    PassageIndex,
     PositionProfile,
     decide_order,
     fuse,
@@ -216,8 +215,9 @@ def test_missing_scores_are_computed_exactly() -> None:
     """At depth 1 each leg finds another passage; each gets its true score from the other leg."""
     index = HybridIndex(metric="inner_product")
     texts = ["alpha beta", "beta gamma", "gamma gamma"]
-    index.add([Passage(str(row), text) for row, text in enumerate(texts)], [[0.1], [0.8], [0.5]])
-    bm25 = BM25Index.from_texts(texts).scores("gamma")
+    words = PassageIndex.from_texts(texts)
+    index.add(words.passages, [[0.1], [0.8], [0.5]])
+    bm25 = words.scores("gamma", words.passages)
     assert bm25[2] > bm25[1] > 0
 
     found_by_dense = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=1.0)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rank_bm25 import BM25Okapi, BM25Plus
+from rank_bm25 import BM25Okapi
 
-from shared_core import BM25Index, Passage
-from shared_core.index import PassageIndex
+from shared_core import Passage, PassageIndex
+from shared_core.arrays import Scores
 from shared_core.native import kernels
 from tests.core.making import passages, zipf_texts
 
@@ -43,6 +43,10 @@ def index_of(texts: list[str], **options: Any) -> PassageIndex:
     return index
 
 
+def scores(index: PassageIndex, query: str) -> Scores:
+    return index.scores(query, index.passages)
+
+
 @pytest.mark.usefixtures("either_way")
 @given(documents.filter(any), st.lists(words, max_size=6), options)
 def test_okapi_is_rank_bm25(
@@ -50,9 +54,9 @@ def test_okapi_is_rank_bm25(
 ) -> None:
     """One text, equal texts, negative mean idf, repeated query terms: to 1e-9."""
     texts = [" ".join(document) for document in corpus]
-    index = BM25Index.from_texts(texts, variant="okapi", tokenizer=str.split, **options)  # type: ignore[arg-type]
+    index = index_of(texts, variant="okapi", tokenizer=str.split, **options)
     expected = BM25Okapi(corpus, **options).get_scores(query)
-    np.testing.assert_allclose(index.scores(" ".join(query)), expected, atol=1e-9)
+    np.testing.assert_allclose(scores(index, " ".join(query)), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{"k1": 0.9, "b": 0.4}, {}], ids=str)
@@ -61,59 +65,56 @@ def test_lucene_is_bm25s(options: dict[str, float]) -> None:
     texts = zipf_texts(150, seed=4)
     peer = bm25s.BM25(method="lucene", **({"k1": 1.2, "b": 0.75} | options))
     peer.index([text.split() for text in texts], show_progress=False)
-    ours = BM25Index.from_texts(texts, tokenizer=str.split, **options)  # type: ignore[arg-type]
+    ours = index_of(texts, tokenizer=str.split, **options)
     for query in ("w0", "w3 w1", "w0 w2 w40"):
         np.testing.assert_allclose(
-            ours.scores(query), peer.get_scores(query.split()), rtol=1e-5, atol=1e-6
+            scores(ours, query), peer.get_scores(query.split()), rtol=1e-5, atol=1e-6
         )
 
 
-def test_an_existing_bm25okapi_converts() -> None:
-    """Its parameters come along, and so do scores with passages that are added afterwards."""
+def test_okapi_grows_as_rank_bm25_is_built_anew() -> None:
+    """With parameters other than the usual ones."""
     texts, options = zipf_texts(120, seed=3), {"k1": 1.2, "b": 0.6, "epsilon": 0.1}
     corpus, given = [text.split() for text in texts], passages(texts)
-    index = PassageIndex.from_rank_bm25(
-        BM25Okapi(corpus[:100], **options), given[:100], tokenizer=str.split
-    )
+    index = PassageIndex(variant="okapi", tokenizer=str.split, **options)
     for rows in (100, 120):
         index.add(given[len(index) : rows])
         peer = BM25Okapi(corpus[:rows], **options)
         for query in QUERIES:
             np.testing.assert_allclose(
-                index.scores(query, given[:rows]), peer.get_scores(query.split()), atol=1e-9
+                scores(index, query), peer.get_scores(query.split()), atol=1e-9
             )
-    with pytest.raises(ValueError, match="100 rows, got 99"):
-        PassageIndex.from_rank_bm25(BM25Okapi(corpus[:100]), given[:99], tokenizer=str.split)
-    with pytest.raises(ValueError, match="BM25Plus"):  # its formula is another
-        PassageIndex.from_rank_bm25(BM25Plus([["a"]]), given[:1], tokenizer=str.split)
 
 
 def test_a_list_of_texts_is_searched_and_scored() -> None:
-    """Only rows that share a token are found, ties by row; other texts are scored alike."""
+    """Only those that share a token are found, ties by position; other texts are scored alike."""
     texts = ["a", "b", "a b", "c", "", "a b b"]
-    index = BM25Index.from_texts(texts)
-    rows, scores = index.search("a", 10)
-    assert (rows.tolist(), len(index)) == ([0, 2, 5], 6)
-    assert scores.tolist() == index.scores("a")[rows].tolist() == sorted(scores, reverse=True)
-    assert index.search("a", 1)[0].tolist() == [0]
+    index = PassageIndex.from_texts(texts)
+    found = index.best("a", 10)
+    assert [passage for passage, _ in found] == index.get(["0", "2", "5"])
+    assert [score for _, score in found] == sorted(scores(index, "a"), reverse=True)[:3]
     for query in ("unknown", ""):
-        assert index.search(query, 10)[0].size == 0
-        assert not index.scores(query).any()
-    assert index.score_texts("a b", texts) == pytest.approx(index.scores("a b"), abs=1e-12)
-    assert index.score_texts("a", ["a z z z"])[0] < index.score_texts("a", ["a"])[0]
-    assert index.score_texts("a", []).shape == (0,)
-    assert BM25Index.from_texts([]).search("a", 3)[0].size == 0
+        assert not index.best(query, 10)
+        assert not scores(index, query).any()
+    foreign = [Passage("", text) for text in texts]
+    assert index.scores("a b", foreign) == pytest.approx(scores(index, "a b"), abs=1e-12)
+    longer, shorter = index.scores("a", [Passage("", "a z z z"), Passage("", "a")])
+    assert longer < shorter
+    assert index.scores("a", []).shape == (0,)
+    assert not PassageIndex.from_texts([]).best("a", 3)
     copied = pickle.loads(pickle.dumps(index))
-    assert copied.scores("a b").tolist() == index.scores("a b").tolist()
+    assert scores(copied, "a b").tolist() == scores(index, "a b").tolist()
 
 
-INDEX = BM25Index.from_texts(["a"])
+INDEX = PassageIndex.from_texts(["a"])
 REFUSED: list[tuple[Callable[[], object], str]] = [
-    (lambda: BM25Index.from_texts("be"), "texts must be a list, got the string 'be'"),
-    (lambda: INDEX.score_texts("a", "be"), "texts must be a list, got the string 'be'"),
-    (lambda: BM25Index.from_texts(["b", None]), "a text must be a string, got None"),  # type: ignore[list-item]
-    (lambda: INDEX.search(["a"], 1), "a text must be a string, got "),  # type: ignore[arg-type]
-    (lambda: INDEX.search("a", 0), "k must be an integer >= 1, got 0"),
+    (lambda: PassageIndex.from_texts("be"), "texts must be a list, got the string 'be'"),
+    (
+        lambda: PassageIndex.from_texts(["b", None]),
+        "text of passage '1' must be a string, got None",
+    ),  # type: ignore[list-item]
+    (lambda: INDEX.best(["a"], 1), "a text must be a string, got "),  # type: ignore[arg-type]
+    (lambda: INDEX.best("a", 0), "k must be an integer >= 1, got 0"),
     *(
         (lambda name=name, value=value: PassageIndex(**{name: value}), f"{name} must .*, got ")
         for name, value in [
@@ -154,9 +155,9 @@ def test_lengths_are_compared_with_a_mean_that_is_given(built: bool) -> None:
 @pytest.mark.parametrize("options", [{"k1": 0}, {"k1": 1e300}, {"b": 0}, {"b": 1}], ids=str)
 def test_options_at_the_end_of_their_range_give_finite_scores(options: dict[str, Any]) -> None:
     """An absent term weighs 0 there too, and an empty text scores 0."""
-    scores = BM25Index.from_texts(["a b", "a a", "c", ""], **options).scores("a")
-    assert np.isfinite(scores).all()
-    assert (scores > 0).tolist()[2:] == [False, False]
+    found = scores(index_of(["a b", "a a", "c", ""], **options), "a")
+    assert np.isfinite(found).all()
+    assert (found > 0).tolist()[2:] == [False, False]
 
 
 @pytest.mark.parametrize("variant", ["lucene", "okapi"])

@@ -139,9 +139,11 @@ def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Ex
 @needs_kernels
 def test_a_search_ends_even_among_scores_without_an_order() -> None:
     """A k1 this large makes weights infinite and scores NaN: like numpy, it finds nothing."""
-    search = "from shared_core import BM25Index; texts = ['z ' + 'w ' * 400] * 20 + ['w'] * 2000; "
-    search += "index = BM25Index.from_texts(texts, variant='okapi', k1=1.7e308, b=1.0); "
-    search += "print(index.search('z', 3)[0].size)"
+    search = "from shared_core import Passage, PassageIndex; "
+    search += "index = PassageIndex(variant='okapi', k1=1.7e308, b=1.0); "
+    search += "texts = ['z ' + 'w ' * 400] * 20 + ['w'] * 2000; "
+    search += "index.add([Passage(str(at), text) for at, text in enumerate(texts)]); "
+    search += "print(len(index.best('z', 3)))"
     done = subprocess.run(
         [sys.executable, "-c", search], capture_output=True, text=True, check=True, timeout=60
     )

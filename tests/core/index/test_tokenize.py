@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core import BM25Index, tokenize
+from shared_core import PassageIndex, tokenize
 from shared_core.index.sparse.vocabulary import Vocabulary
 
 
@@ -81,11 +81,11 @@ def test_what_is_long_is_not_remembered() -> None:
 def test_a_tokenizer_that_returns_no_list_of_strings_is_refused(tokenizer: Any, told: str) -> None:
     """A text's letters would be the tokens, and numbers be lost on saving."""
     with pytest.raises(ValueError, match="tokenizer must be a function of a text, got 3"):
-        BM25Index.from_texts([], tokenizer=3)  # type: ignore[arg-type]
+        PassageIndex.from_texts([], tokenizer=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=told):
-        BM25Index.from_texts(["ab"], tokenizer=tokenizer)
-    index = BM25Index.from_texts(
+        PassageIndex.from_texts(["ab"], tokenizer=tokenizer)
+    index = PassageIndex.from_texts(
         ["a", "b"], tokenizer=lambda text: tokenizer(text) if text == "ab" else [text]
     )
     with pytest.raises(TypeError, match=told):
-        index.scores("ab")
+        index.best("ab", 1)
