@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Self, Unpack
 
-import numpy.typing as npt
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -26,6 +24,7 @@ from langchain_posrag.documents import (
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments, PlacementOptions, Psi
 from shared_core import Passage, Placement
+from shared_core.arrays import Scores
 from shared_core.index import PassageIndex, Tokenizer, Variant
 from shared_core.metadata import as_similarities, warn_of_placed
 from shared_core.options import RescoringArguments
@@ -165,24 +164,24 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     def _fuse(
         self, documents: Sequence[Document], query: str, dense: Sequence[float]
     ) -> list[Document]:
-        texts = [document.page_content for document in documents]
-        bm25, cosines = partial(self._bm25, query, texts), self.embeddings is not None
+        passages = as_passages(documents)
         arrangement = self.caus.rescore(
             check_query(query),
             dense,
-            bm25,
-            cosines=cosines,
-            passages=partial(as_passages, documents),
+            self._bm25(query, passages),
+            passages,
+            cosines=self.embeddings is not None,
             tokenizer=self.tokenizer if self.corpus is None else self.corpus.tokenizer,
         )
         best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
         return annotated(best, arrangement) if self.include_scores else best
 
-    def _bm25(self, query: str, texts: Sequence[str]) -> npt.ArrayLike:
-        bm25 = self.corpus
-        if bm25 is None:
-            bm25 = PassageIndex.from_texts(texts, tokenizer=self.tokenizer)
-        return bm25.scores(query, [Passage(str(at), text) for at, text in enumerate(texts)])
+    def _bm25(self, query: str, passages: Sequence[Passage]) -> Scores:
+        if self.corpus is not None:
+            return self.corpus.scores(query, passages)
+        texts = (passage.text for passage in passages)
+        own = PassageIndex.from_texts(texts, tokenizer=self.tokenizer)
+        return own.scores(query, own.passages)
 
 
 class PlacementTransformer(PlacementOptions, DocumentStep):

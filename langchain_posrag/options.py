@@ -149,7 +149,7 @@ class CAUSOptions(PlacementOptions):
         Number of documents to return, >= 1; fewer are returned where there are no more.
     alpha
         Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``). None: that of the
-        fusion, see `shared_core.fuse`.
+        fusion, see `shared_core.rank`.
     fusion
         ``"theoretical_min"``, ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     distinct, per_source

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from typing import Any, Self, Unpack
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
@@ -22,7 +21,8 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import FieldSerializationInfo, ValidationInfo, field_serializer, field_validator
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.nodes import NodeChunks, explained, explanation, to_passage, with_slot
+from llamaindex_posrag.filters import filterable
+from llamaindex_posrag.nodes import NodeChunks, explained, explanation, with_slot
 from shared_core import CAUS, Passage, PassageIndex, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
@@ -154,7 +154,7 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     k
         Number of nodes to keep, >= 1.
     alpha
-        Weight of the dense leg in [0, 1]. None: that of the fusion, see `shared_core.fuse`.
+        Weight of the dense leg in [0, 1]. None: that of the fusion, see `shared_core.rank`.
     placement, psi, rule, hit_rates
         As in `PlacementPostprocessor`.
     fusion
@@ -243,22 +243,23 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
         scores, details = [each.score for each in nodes], [explanation(node) for node in nodes]
         dense = as_similarities(scores, details, higher_is_better=self.higher_is_better)
         asked = plain_text(query) if query else ""
-        sparse = partial(self._bm25, asked, [embedded_text(each.node) for each in nodes])
+        passages = _passages(nodes)
         arrangement = self._caus.rescore(
             asked,
             dense,
-            sparse,
-            passages=partial(_passages, nodes),
+            self._bm25(asked, passages),
+            passages,
             reader=NodeChunks(self._caus.chunk_keys),
             tokenizer=self.tokenizer if self.corpus is None else self.corpus.tokenizer,
         )
         return explained([nodes[at].node for at in arrangement.indices], arrangement)
 
-    def _bm25(self, query: str, texts: Sequence[str]) -> Scores:
-        bm25 = self.corpus
-        if bm25 is None:
-            bm25 = PassageIndex.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
-        return bm25.scores(query, [Passage(str(at), text) for at, text in enumerate(texts)])
+    def _bm25(self, query: str, passages: Sequence[Passage]) -> Scores:
+        if self.corpus is not None:
+            return self.corpus.scores(query, passages)
+        texts = (passage.text for passage in passages)
+        own = PassageIndex.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
+        return own.scores(query, own.passages)
 
 
 class PlacementPostprocessor(CAUSFieldsPostprocessor):
@@ -307,10 +308,14 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
         caus = self._caus
         read = _passages(nodes) if caus.reads_places else ()
         places = caus.places_of(read, NodeChunks(caus.chunk_keys))
-        tokens = caus.tokens_of(to_passage(each.node).text for each in nodes)
+        tokens = caus.tokens_of(embedded_text(each.node) for each in nodes)
         placed = caus.explain(len(nodes), places, tokens)
         return [with_slot(nodes[why["rank"]], why) for why in placed]
 
 
 def _passages(nodes: Iterable[NodeWithScore]) -> list[Passage]:
-    return [to_passage(each.node) for each in nodes]
+    """Return nodes as passages that are only read."""
+    return [
+        Passage(each.node.node_id, embedded_text(each.node), filterable(each.node), each.node)
+        for each in nodes
+    ]

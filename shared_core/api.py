@@ -50,7 +50,7 @@ from shared_core.placement import (
     u_shape_order,
 )
 from shared_core.placement.order_gate import decide_order
-from shared_core.scoring import fuse, min_max, rank
+from shared_core.scoring import rank
 from shared_core.sensitivity import (
     KEY_VALUE,
     PositionProfile,
@@ -112,7 +112,6 @@ __all__ = [
     "connect",
     "decide_order",
     "draw_profile",
-    "fuse",
     "generate_pseudo_queries",
     "hyde",
     "key_value_questions",
@@ -120,7 +119,6 @@ __all__ = [
     "langchain_postgres_rows",
     "llamaindex_postgres_rows",
     "milvus_rows",
-    "min_max",
     "position_sensitivity_index",
     "qdrant_rows",
     "rank",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -32,7 +32,6 @@ from shared_core.neighbour_spans import (
 from shared_core.neighbour_spans.places import NUMBER_THEM
 from shared_core.placement import Place, Placement, resolve_placement
 from shared_core.placement.order_gate import Psi, decide_order, profile_of, rates_by_rank
-from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
 from shared_core.selection import near_enough, selected
@@ -63,7 +62,7 @@ class CAUS:
         Number of passages to keep, >= 1.
     alpha
         Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``). None: that of the
-        fusion, see `shared_core.fuse`.
+        fusion, see `shared_core.rank`.
     fetch_k
         Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
     fusion
@@ -154,28 +153,14 @@ class CAUS:
         """The decision whether and how to place `k` passages; the same for every query."""
         return self.decide(self.k)
 
-    def rank(
-        self,
-        dense: npt.ArrayLike,
-        sparse: npt.ArrayLike,
-        *,
-        k: int | None = None,
-        alpha: Alpha = None,
-        cosines: bool = False,
-    ) -> Ranking:
-        """Rank candidates by the fused score of two legs; see `shared_core.scoring.rank`."""
-        k = self.k if k is None else k
-        alpha = self.alpha if alpha is None else alpha
-        return rank(dense, sparse, k=k, alpha=alpha, fusion=self.fusion, cosines=cosines)
-
     def rescore(
         self,
         query: str,
         dense: npt.ArrayLike,
-        sparse: Callable[[], npt.ArrayLike],
+        sparse: npt.ArrayLike,
+        passages: Sequence[Passage],
         *,
         cosines: bool = False,
-        passages: Callable[[], Sequence[Passage]] | None = None,
         reader: ChunkReader | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> Arrangement:
@@ -188,31 +173,29 @@ class CAUS:
         ----------
         query
             What the candidates were found for.
-        dense
-            Score of each candidate, higher is better; NaN: it has none.
-        sparse
-            Returns the BM25 score of each; called unless the query is blank.
+        dense, sparse
+            Score of each candidate, shape (n,), higher is better; NaN: it has none.
+        passages
+            The candidates.
         cosines
             Whether the dense scores are cosines.
-        passages
-            Returns the candidates; called if an option reads them.
         reader
             Reads their places; by default `chunk_keys`.
         tokenizer
             Text to words, for `distinct`; None: its surface words.
+
+        Raises
+        ------
+        ValueError
+            As `rank`, and if `min_similarity` is set for scores that are no cosines.
         """
-        given = np.asarray(dense, np.float64)
-        blank = not query.strip()
-        other = np.zeros(len(given)) if blank else sparse()
-        alpha = 1.0 if blank else 0.0 if np.isnan(given).all() else None
-        if not (self._selects or self.reads_places) or passages is None:
-            return self.place(self.rank(given, other, alpha=alpha, cosines=cosines))
-        ranking = self.rank(given, other, k=max(1, len(given)), alpha=alpha, cosines=cosines)
-        texts = passages()
-        ranking = replace(ranking, passages=[texts[at] for at in ranking.indices])
-        reader = reader or self.chunk_keys
-        options = self.distinct, self.per_source
-        return self.place(selected(ranking, self.k, *options, None, reader, tokenizer), reader)
+        given = np.array(dense, np.float64)
+        nearest = float(np.nanmax(given, initial=-1.0)) if cosines else None
+        pool = Pool(passages, given, np.array(sparse, np.float64), nearest=nearest)
+        alpha = 1.0 if not query.strip() else 0.0 if np.isnan(given).all() else self.alpha
+        ranking = self.rank_pool(pool, self.k, alpha, reader or self.chunk_keys, tokenizer)
+        # Of all passages another may be nearer to the query.
+        return self.place(replace(ranking, nearest=None), reader)
 
     def place(self, ranking: Ranking, reader: ChunkReader | None = None) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked.

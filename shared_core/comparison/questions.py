@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.scoring.fusion import min_max
+from shared_core.scoring.fusion import EPS
 from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
 from shared_core.types import Passage
 
@@ -94,7 +94,8 @@ class RankedCase:
         if self.scores is None:
             k = len(self.passages)
             return tuple((k - rank) / k for rank in range(k))
-        return tuple(min_max(self.scores).tolist())
+        lowest, highest = min(self.scores, default=0.0), max(self.scores, default=0.0)
+        return tuple((score - lowest) / (highest - lowest + EPS) for score in self.scores)
 
     def top(self, k: int) -> RankedCase:
         """Return the same with the best `k` passages, or as many as there are."""

@@ -178,7 +178,7 @@ class HybridIndex(InThreads, PassageIndex):
         fetch_k
             Depth of each leg's search, >= 1; at least `k` is always fetched.
         alpha, fusion
-            Weight of the dense leg, and how the legs are fused, as in `fuse`.
+            Weight of the dense leg, and how the legs are fused, as in `rank`.
         where
             Filter on the metadata, see `Where`; it holds in both legs.
 

@@ -7,7 +7,7 @@ bits, since numpy leaves the order of summation to the machine.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -144,22 +144,15 @@ def postings_at(
     return np.frombuffer(scores, np.float64)
 
 
-Lists: TypeAlias = tuple[
-    list[int],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[int],
-    list[int],
-]
+Ranked: TypeAlias = tuple[Any, ...]
+"""8 lists of the best of a pool: their positions (int), fused scores (float), scores of the dense
+and of the sparse leg, their normalised scores, and their ranks (int)."""
 
 
 def ranked(
     dense: Scores, sparse: Scores, weight: float, k: int, lows: tuple[float, float]
-) -> Lists | None:
-    """Return the best `k` of a pool by the fused score of two legs, as `fuse` has it.
+) -> Ranked | None:
+    """Return the best `k` of a pool by the fused score of two legs, as `rank` has it.
 
     Parameters
     ----------
@@ -174,9 +167,7 @@ def ranked(
 
     Returns
     -------
-    tuple or None
-        8 lists: positions, fused scores, scores of the dense and of the sparse
-        leg, their normalised scores, and their ranks. None where a score is missing or infinite,
-        or too far from others.
+    Ranked or None
+        None where a score is missing or infinite, or too far from others.
     """
     return _kernels.ranked(dense, sparse, weight, k, lows)

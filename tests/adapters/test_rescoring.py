@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared_core import CAUS, PassageIndex
+from shared_core import CAUS, PassageIndex, rank
 from shared_core.arrays import Scores
 
 from .drivers import Adapter, Hit, corpus, ids
@@ -21,7 +21,8 @@ GAPS = [None, *SCORES[1:5], math.nan, *SCORES[6:]]
 def expected(dense: Sequence[float | None], sparse: Any, **options: Any) -> list[tuple[Any, ...]]:
     """Return id, score and explanation of what the core makes of two legs."""
     caus = CAUS(**options)
-    found = caus.place(caus.rank([math.nan if score is None else score for score in dense], sparse))
+    known = [math.nan if score is None else score for score in dense]
+    found = caus.place(rank(known, sparse, k=caus.k, alpha=caus.alpha, fusion=caus.fusion))
     rows = zip(found.indices, found.scores, found.explain(), strict=True)
     return [(f"p{at}", score, why) for at, score, why in rows]
 

@@ -16,6 +16,7 @@ from shared_core import (
     PositionProfile,
     ProfileNotFoundError,
     decide_order,
+    rank,
 )
 from shared_core.placement import Shuffle, UShapeBestLast
 from shared_core.types import Query
@@ -100,7 +101,7 @@ def test_a_profile_is_given_by_name_or_path() -> None:
     """The same decision and the same placement as by the profile itself."""
     path = PROFILE.save()
     by_value = CAUS(k=3, placement="max_relevance", psi=PROFILE)
-    ranking = by_value.rank([3, 2, 1], [0, 0, 0])
+    ranking = rank([3, 2, 1], [0, 0, 0])
     for psi in ("m", path, str(path)):
         caus = CAUS(k=3, placement="max_relevance", psi=psi)
         assert caus.gate == by_value.gate
@@ -110,7 +111,7 @@ def test_a_profile_is_given_by_name_or_path() -> None:
 def test_a_shut_gate_asks_for_no_profile() -> None:
     """Without reordering there is nothing to place by."""
     caus = CAUS(placement="max_relevance", psi="never")
-    arrangement = caus.place(caus.rank([1, 2], [0, 0]))
+    arrangement = caus.place(rank([1, 2], [0, 0]))
     assert (arrangement.placement, arrangement.slots) == ("sequential", (0, 1))
 
 
@@ -186,7 +187,7 @@ def test_every_passage_explains_its_slot() -> None:
 def test_passages_without_scores_are_placed_by_the_same_rule(psi: Any, k: int) -> None:
     """And for the same reason."""
     caus = CAUS(k=5, psi=psi)
-    ranking = caus.rank(random_vectors(1, seed=1)[0][:k], random_vectors(1, seed=2)[0][:k])
+    ranking = rank(random_vectors(1, seed=1)[0][:k], random_vectors(1, seed=2)[0][:k])
     keys = ("rank", "slot", "placement", "psi", "gain", "gain_interval", "gate", "reason")
     expected = [{key: why[key] for key in keys} for why in caus.place(ranking).explain()]
     assert caus.explain(k) == expected
@@ -195,11 +196,11 @@ def test_passages_without_scores_are_placed_by_the_same_rule(psi: Any, k: int) -
 def test_only_a_ranking_with_passages_is_expanded() -> None:
     """What `rank` returns knows none: an empty prompt in their place would go unnoticed."""
     caus, plain = CAUS(expand=NeighbourSpans()), CAUS(psi="always")
-    ranking = caus.rank([0.2, 0.1], [1.0, 2.0])
+    ranking = rank([0.2, 0.1], [1.0, 2.0])
     source = make_index(2).neighbours(caus.chunk_keys)
     with pytest.raises(ValueError, match="the ranking has 2 entries and 0 passages"):
         caus.place_expanded(ranking, source)
-    assert len(caus.place_expanded(caus.rank([], []), source)) == 0
+    assert len(caus.place_expanded(rank([], []), source)) == 0
     assert plain.place_expanded(ranking, source).explain() == plain.place(ranking).explain()
 
 

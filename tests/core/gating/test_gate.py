@@ -72,7 +72,10 @@ def test_what_is_no_cosine_is_not_called_one() -> None:
     ranking = filled(metric="inner_product").search("hive", embed("hive"), k=2)
     assert ranking.nearest is None
     assert {"nearest", "query"}.isdisjoint(CAUS().place(ranking).explain()[0])
-    assert CAUS().rank([0.9, 0.1], [1.0, 2.0]).nearest is None
+    given = [Passage("a", "hive"), Passage("b", "dough")]
+    for cosines in (True, False):  # of candidates that others found
+        found = CAUS().rescore("hive", [0.9, 0.1], [1.0, 2.0], given, cosines=cosines)
+        assert found.ranking.nearest is None
     assert HybridIndex().search("hive", embed("hive")).nearest is None
 
 

@@ -17,6 +17,7 @@ from shared_core import (
     Passage,
     Placement,
     PositionProfile,
+    rank,
     resolve_placement,
     u_shape_order,
 )
@@ -155,7 +156,7 @@ def test_an_order_that_is_no_permutation_is_refused(
     ways: list[Callable[[], object]] = [
         lambda: Own()(3),
         lambda: caus.decide(3),
-        lambda: caus.place(caus.rank([3.0, 2.0, 1.0], [1.0, 0.0, 0.0])),
+        lambda: caus.place(rank([3.0, 2.0, 1.0], [1.0, 0.0, 0.0])),
         lambda: spans.expand([Seed(each, 1.0) for each in chunks], alone),
     ]
     for way in ways:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core import fuse, min_max, rank
+from shared_core import rank
 from shared_core.scoring.ranking import rank_pool
-from shared_core.types import Pool
+from shared_core.types import Pool, Ranking
 
 NAN, INF = math.nan, math.inf
 scores = st.floats(-1e12, 1e12) | st.sampled_from([0.0, 1.0, NAN])
@@ -34,33 +34,39 @@ pools = st.integers(1, 30).flatmap(
 def test_an_explanation_adds_up(
     pool: Any, k: int, alpha: float | None, fusion: Any, cosines: bool
 ) -> None:
-    """In [0, 1], the weighted sum of its parts, best first; `rank` keeps the head of it."""
+    """In [0, 1], the weighted sum of its parts, best first; fewer are the head of all."""
     how: dict[str, Any] = {"alpha": alpha, "fusion": fusion, "cosines": cosines}
-    fused = fuse(*pool, **how)
-    for part in (fused.scores, fused.dense_norm, fused.sparse_norm):
+    n = len(pool[0])
+    found = rank(*pool, k=n, **how)
+    scores, dense_norm, sparse_norm = map(
+        np.array, (found.scores, found.dense_norm, found.sparse_norm)
+    )
+    for part in (scores, dense_norm, sparse_norm):
         assert ((part >= 0) & (part <= 1)).all()
-    total = fused.alpha * fused.dense_norm + (1 - fused.alpha) * fused.sparse_norm
-    np.testing.assert_allclose(fused.scores, total, atol=1e-12)
-    assert sorted(fused.order.tolist()) == [*range(len(pool[0]))]
-    assert (np.diff(fused.scores[fused.order]) <= 0).all()
+    total = found.alpha * dense_norm + (1 - found.alpha) * sparse_norm
+    np.testing.assert_allclose(scores, total, atol=1e-12)
+    assert (np.diff(scores) <= 0).all()
+    for places in (found.indices, found.dense_rank, found.sparse_rank):
+        assert sorted(places) == [*range(n)]
+    assert found.dense_exact == [not math.isnan(pool[0][at]) for at in found.indices]
+    assert (found.alpha if alpha is None else alpha, fusion) == (found.alpha, found.fusion)
+    assert rank(*pool, k=k, **how) == found.at(range(min(k, n)))
 
-    ranking, best = rank(*pool, k=k, **how), fused.order[:k]
-    assert (ranking.indices, len(ranking)) == (best.tolist(), min(k, len(pool[0])))
-    for name in ("scores", "dense", "sparse", "dense_norm", "sparse_norm", "dense_rank"):
-        assert getattr(ranking, name) == getattr(fused, name)[best].tolist()
-    assert ranking.dense_exact == [not math.isnan(pool[0][at]) for at in best]
-    assert (ranking.alpha, ranking.fusion) == (fused.alpha, fusion)
+
+def by_place(found: Ranking) -> Ranking:
+    """Return the passages in the order in which they were given."""
+    return found.at(np.argsort(found.indices).tolist())
 
 
 def test_a_missing_score_stands_at_its_legs_floor() -> None:
     """NaN counts as the lowest that the leg gave, 0 where it gave none; the arrays are left."""
     dense, sparse = np.array([0.9, NAN, 0.5]), np.array([NAN, NAN, 3.0])
-    fused = fuse(dense, sparse)
-    assert (fused.dense.tolist(), fused.sparse.tolist()) == ([0.9, 0.5, 0.5], [3, 3, 3])
-    assert (fused.dense_norm[1], math.isnan(dense[1]), math.isnan(sparse[0])) == (0, True, True)
+    found = by_place(rank(dense, sparse))
+    assert (found.dense, found.sparse) == ([0.9, 0.5, 0.5], [3, 3, 3])
+    assert (found.dense_norm[1], math.isnan(dense[1]), math.isnan(sparse[0])) == (0, True, True)
     assert rank([0.9, None, 0.5], [0, 0, 0]).dense == [0.9, 0.5, 0.5]  # type: ignore[list-item]
-    silent = fuse([NAN, NAN], [1.0, 2.0])
-    assert (silent.dense_norm.tolist(), silent.order.tolist()) == ([0, 0], [1, 0])
+    silent = rank([NAN, NAN], [1.0, 2.0])
+    assert (silent.dense_norm, silent.indices) == ([0, 0], [1, 0])
 
 
 @pytest.mark.parametrize(
@@ -75,16 +81,15 @@ def test_a_missing_score_stands_at_its_legs_floor() -> None:
 )
 def test_scores_that_cannot_be_fused_are_refused(dense: Any, sparse: Any, message: str) -> None:
     """The message names the leg and the value."""
-    for use in (fuse, rank):
-        with pytest.raises(ValueError, match=message if NAN not in dense else "finite|apart"):
-            use(dense, sparse)
+    with pytest.raises(ValueError, match=message):
+        rank(dense, sparse)
 
 
 @pytest.mark.parametrize("alpha", [-0.01, 1.01, NAN, "0.3", 0.3j, np.True_])
 def test_an_alpha_out_of_range_is_refused(alpha: Any) -> None:
     """A ValueError that names it, whatever its type."""
     with pytest.raises(ValueError, match="alpha must"):
-        fuse([1.0], [1.0], alpha=alpha)
+        rank([1.0], [1.0], alpha=alpha)
 
 
 def test_other_options_out_of_range_are_refused() -> None:
@@ -117,65 +122,61 @@ def test_few_candidates() -> None:
     """No pool is not an error; a pool of one spans nothing, so that min-max gives 0."""
     for fusion in ("theoretical_min", "min_max", "rrf"):
         assert rank([], [], fusion=fusion).scores == []  # type: ignore[arg-type]
-        assert fuse([], [], fusion=fusion).order.size == 0  # type: ignore[arg-type]
     assert rank([0.9], [7.0], fusion="min_max").scores == [0.0]
     assert rank([0.9], [7.0], cosines=True).scores == [pytest.approx(1.0)]
 
 
 def test_reciprocal_rank_fusion_by_hand() -> None:
     """61 / (61 + rank) for each leg, weighted; the sparse leg does not rank its lowest."""
-    fused = fuse([0.9, 0.8, 0.1], [0.0, 9.0, 3.0], alpha=0.5, fusion="rrf")
-    assert fused.dense_norm.tolist() == pytest.approx([1, 61 / 62, 61 / 63])
-    assert fused.sparse_norm.tolist() == pytest.approx([0, 1, 61 / 62])
-    assert fused.scores.tolist() == pytest.approx([0.5, (61 / 62 + 1) / 2, (61 / 63 + 61 / 62) / 2])
-    assert fused.order.tolist() == [1, 2, 0]
+    found = rank([0.9, 0.8, 0.1], [0.0, 9.0, 3.0], alpha=0.5, fusion="rrf")
+    assert found.indices == [1, 2, 0]
+    assert found.dense_norm == pytest.approx([61 / 62, 61 / 63, 1])
+    assert found.sparse_norm == pytest.approx([1, 61 / 62, 0])
+    assert found.scores == pytest.approx([(61 / 62 + 1) / 2, (61 / 63 + 61 / 62) / 2, 0.5])
 
 
-@given(st.lists(st.floats(-1e9, 1e9), max_size=30))
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30))
 def test_min_max_maps_the_extremes_and_keeps_the_order(values: list[float]) -> None:
-    """Lowest to 0, highest to (nearly) 1; all equal to 0; none to none."""
-    array = np.array(values)
-    scaled = min_max(array)
-    assert scaled.shape == array.shape
-    assert ((scaled >= 0) & (scaled <= 1)).all()
-    assert (np.diff(scaled[array.argsort(kind="stable")]) >= 0).all()
-    if values:
-        assert scaled.min() == 0
-        assert (scaled.max() > 0.999_999) >= (np.ptp(array) > 1)
-        assert scaled.any() == (np.ptp(array) > 0)
-    assert min_max([0.0, 1.0]).max() < 1  # epsilon is lost only in the rounding of large numbers
+    """Lowest to 0, highest to (nearly) 1; all equal to 0."""
+    found = rank(values, [0.0] * len(values), k=len(values), alpha=1.0, fusion="min_max")
+    scaled, spread = found.dense_norm, max(values) - min(values)
+    assert found.dense == sorted(values, reverse=True)
+    assert scaled == sorted(scaled, reverse=True)
+    assert scaled[-1] == 0 <= scaled[0] <= 1
+    assert (scaled[0] > 0.999_999) >= (spread > 1)
+    assert (scaled[0] > 0) == (spread > 0)
 
 
 def test_the_theoretical_minimum_by_hand() -> None:
     """(s + 1) / (max + 1) of cosines, s / max of BM25, 0.85 to 0.15."""
-    fused = fuse([0.6, 0.2, -0.2], [0.0, 8.0, 2.0], cosines=True)
-    assert fused.dense_norm.tolist() == pytest.approx([1, 1.2 / 1.6, 0.8 / 1.6])
-    assert fused.sparse_norm.tolist() == pytest.approx([0, 1, 0.25])
-    assert fused.scores.tolist() == pytest.approx([0.85, 0.85 * 0.75 + 0.15, 0.85 / 2 + 0.15 / 4])
-    assert fused.alpha == 0.85
+    found = by_place(rank([0.6, 0.2, -0.2], [0.0, 8.0, 2.0], cosines=True))
+    assert found.dense_norm == pytest.approx([1, 1.2 / 1.6, 0.8 / 1.6])
+    assert found.sparse_norm == pytest.approx([0, 1, 0.25])
+    assert found.scores == pytest.approx([0.85, 0.85 * 0.75 + 0.15, 0.85 / 2 + 0.15 / 4])
+    assert found.alpha == 0.85
 
 
 def test_the_worst_of_the_pool_changes_nothing() -> None:
     """As it would by min-max, where a straggler draws all others together."""
     dense, sparse = [0.8, 0.6, 0.5], [1.0, 6.0, 3.0]
     for straggler in (-0.9, 0.3):
-        fused = fuse([*dense, straggler], [*sparse, 0.0], cosines=True)
-        assert fused.scores[:3].tolist() == fuse(dense, sparse, cosines=True).scores.tolist()
+        found = rank([*dense, straggler], [*sparse, 0.0], k=3, cosines=True)
+        assert found == rank(dense, sparse, cosines=True)
 
 
 def test_scores_of_no_known_minimum_begin_at_their_lowest() -> None:
     """Distances, say; BM25 begins at 0, and either may go below, as rounded cosines do."""
-    fused = fuse([-3.0, -1.0], [2.0, 4.0])
-    assert fused.dense_norm.tolist() == pytest.approx([0, 1])
-    assert fused.sparse_norm.tolist() == pytest.approx([0.5, 1])
-    assert fused.alpha == 0.5
-    assert fuse([-1.0000001, 1.0], [-0.5, 1.0], cosines=True).dense_norm[0] == 0
+    found = rank([-3.0, -1.0], [2.0, 4.0])
+    assert found.dense_norm == pytest.approx([1, 0])
+    assert found.sparse_norm == pytest.approx([1, 0.5])
+    assert found.alpha == 0.5
+    assert rank([-1.0000001, 1.0], [-0.5, 1.0], cosines=True).dense_norm[1] == 0
 
 
 @pytest.mark.parametrize(("fusion", "weight"), [("min_max", 0.3), ("rrf", 0.5)])
 def test_each_fusion_has_its_weight(fusion: Any, weight: float) -> None:
     """0.3 is that of the paper; a pool whose scores are cosines says so by its nearest."""
-    assert fuse([1.0], [1.0], fusion=fusion, cosines=True).alpha == weight
+    assert rank([1.0], [1.0], fusion=fusion, cosines=True).alpha == weight
     scores = np.array([0.5, 0.1])
     for nearest, alpha in ((0.5, 0.85), (None, 0.5)):
         pool = Pool((), scores, scores, nearest=nearest)
