@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ from shared_core.arrays import Vectors
 SAME_MODEL = 0.99
 """Cosine from which two embeddings of one text count as made by the same model. It is below 1
 because a model's results differ a little between machines and batches."""
+
+NOT_REAL = "cmMSTU"
+"""Kinds of NumPy types that it would convert to floats, though they are no real numbers."""
 
 
 def l2_normalized(vectors: npt.ArrayLike) -> Vectors:
@@ -34,6 +38,68 @@ def l2_normalized(vectors: npt.ArrayLike) -> Vectors:
     return np.asarray(np.divide(rows, lengths, out=rows, where=lengths > 0))
 
 
+@np.errstate(over="ignore")  # huge values are found, and named
+def checked_rows(
+    vectors: npt.ArrayLike, names: Sequence[str], what: str, dim: int | None = None
+) -> Vectors:
+    """Return a copy of vectors as float32, shape (len(names), dim).
+
+    They are read one by one, so that other threads, such as an event loop, run in between.
+
+    Parameters
+    ----------
+    vectors
+        Shape (len(names), dim).
+    names
+        What each row belongs to, for the error.
+    what
+        What all of them belong to, for the error.
+    dim
+        The expected dimension; None: that of the first.
+
+    Raises
+    ------
+    ValueError
+        If the shape differs, or a value is NaN, infinite, so large that its square is, or no real
+        number.
+    """
+    given = vectors if isinstance(vectors, list | tuple) else as_floats(vectors, what)
+    if len(given) != len(names):
+        raise ValueError(f"{what}: expected {len(names)} vectors, got {len(given)}")
+    if dim is None:
+        dim = as_floats(given[0], names[0]).size if names else 0
+    matrix = np.empty((len(names), dim), np.float32)
+    for at, (vector, name) in enumerate(zip(given, names, strict=True)):
+        row = as_floats(vector, name)
+        if row.shape != (dim,) or not dim:
+            raise ValueError(
+                f"{name}: expected a vector of dimension {dim}, got dimension "
+                f"{' x '.join(map(str, row.shape))}: all must come from one embedding model"
+            )
+        matrix[at] = row
+    for at in np.flatnonzero(~np.isfinite(np.vecdot(matrix, matrix))).tolist():
+        raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
+    return matrix
+
+
+def as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
+    """Return a float32 array, in which too large values are infinite.
+
+    Raises
+    ------
+    ValueError
+        If they are no real numbers, or a single one; the message names their owner.
+    """
+    try:
+        array: npt.NDArray[Any] = np.asarray(values)
+        if array.dtype.kind in NOT_REAL or array.ndim == 0:
+            raise TypeError(f"got values of type {array.dtype}")
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"the embedding of {owner} is not numbers: {error}") from error
+
+
 def unit_rows(
     vectors: npt.ArrayLike,
     count: int,
@@ -42,40 +108,9 @@ def unit_rows(
     dim: int | None = None,
     names: Sequence[str] = (),
 ) -> Vectors:
-    """Check vectors and return them with `l2_normalized` rows, shape (count, dim).
-
-    Parameters
-    ----------
-    vectors
-        Shape (count, dim); for no rows, anything empty.
-    count
-        The expected number of vectors.
-    what
-        What they belong to, for the error.
-    dim
-        The expected dimension; None: any.
-    names
-        What each row belongs to, for the error; by default its number.
-
-    Raises
-    ------
-    ValueError
-        If the shape differs, or a value is not finite.
-    """
-    rows = np.asarray(vectors, np.float32)
-    if rows.size == 0 and count == 0:
-        return np.empty((0, dim or 0), np.float32)
-    if rows.ndim != 2 or len(rows) != count:
-        raise ValueError(f"{what}: expected {count} vectors, got an array of shape {rows.shape}")
-    if dim is not None and rows.shape[1] != dim:
-        raise ValueError(
-            f"{what}: expected vectors of dimension {dim}, got dimension {rows.shape[1]}: all must "
-            "come from one embedding model"
-        )
-    for row in np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist():
-        of = f" of {names[row]}" if names else f" {row}"
-        raise ValueError(f"{what}: vector{of} holds a value that is not finite")
-    return l2_normalized(rows)
+    """Return `checked_rows` at unit length; without `names`, rows are named by their numbers."""
+    names = names or [f"{what}, vector {at}" for at in range(count)]
+    return l2_normalized(checked_rows(vectors, names, what, dim))
 
 
 def cosine_similarity(

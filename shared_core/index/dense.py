@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Scores, Vectors, top_k
 from shared_core.native import kernels
-from shared_core.vectors import l2_normalized
+from shared_core.vectors import as_floats, checked_rows, l2_normalized
 
 if TYPE_CHECKING:
     from shared_core.index.ann import AnnIndex
@@ -45,9 +45,6 @@ NOTHING = 1e-30
 
 SHORT = 1e-12
 """Length of vectors below which the squares of components lose digits in float32."""
-
-NOT_REAL = "cmMSTU"
-"""Kinds of NumPy types that it would convert to floats, though they are no real numbers."""
 
 ROUNDING = 4e-6
 """Float32 products of unit vectors of few dimensions, summed in another order, differ by less."""
@@ -177,37 +174,10 @@ class DenseSnapshot:
         """Dimension of the vectors; None before the first."""
         return self.buffer.memory.shape[1] or None
 
-    @np.errstate(over="ignore")  # huge values are found, and named
     def checked(self, vectors: npt.ArrayLike, names: Sequence[str]) -> Vectors:
-        """Return a copy of `vectors` as float32, scaled for the metric.
-
-        Parameters
-        ----------
-        vectors
-            Shape (len(names), dim).
-        names
-            What each row belongs to, for error messages.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a value is NaN or infinite, or is no real number.
-        """
-        if isinstance(vectors, list | tuple) and len(vectors) == len(names):
-            matrix = _row_by_row(vectors, names)
-        else:
-            matrix = _as_floats(vectors, "the passages")
-        if matrix.ndim != 2 or len(matrix) != len(names) or matrix.shape[1] == 0:
-            raise ValueError(f"expected {len(names)} embeddings, got shape {matrix.shape}")
-        if self.dim is not None and matrix.shape[1] != self.dim:
-            raise ValueError(
-                f"the index holds vectors of dimension {self.dim}, got dimension "
-                f"{matrix.shape[1]}: embed with the model the index was built with"
-            )
-        squares = np.vecdot(matrix, matrix)
-        for at in (~np.isfinite(squares)).nonzero()[0].tolist():
-            raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
-        return l2_normalized(matrix) if self.metric == "cosine" else matrix.copy()
+        """Return a copy of vectors scaled for the metric; names and errors as `checked_rows`."""
+        rows = checked_rows(vectors, names, "the passages", self.dim)
+        return l2_normalized(rows) if self.metric == "cosine" else rows
 
     def unit(self, vector: npt.ArrayLike | None) -> Vectors:
         """Return a query vector as float32, scaled for the metric, shape (dim,).
@@ -219,7 +189,7 @@ class DenseSnapshot:
         """
         if vector is None:
             raise ValueError("the query has no vector: embed its text")
-        query = _as_floats(vector, "the query")
+        query = as_floats(vector, "the query")
         with np.errstate(over="ignore", invalid="ignore"):
             square = float(query @ query) if query.shape == (self.dim,) else 0.0
         if not SHORT**2 < square < np.inf:
@@ -299,32 +269,3 @@ def _largest(values: Vectors) -> float:
 def _longest(rows: Vectors) -> float:
     """Return the length of the longest row."""
     return math.sqrt(np.vecdot(rows, rows).max())
-
-
-def _as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
-    """Return a float32 array, in which too large values are infinite."""
-    try:
-        array: npt.NDArray[Any] = np.asarray(values)
-        if array.dtype.kind in NOT_REAL or array.ndim == 0:
-            raise TypeError(f"got values of type {array.dtype}")
-        if array.dtype == np.float32:
-            return array
-        with np.errstate(over="ignore"):
-            return array.astype(np.float32)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"the embedding of {owner} is not numbers: {error}") from error
-
-
-def _row_by_row(vectors: Sequence[npt.ArrayLike], names: Sequence[str]) -> Vectors:
-    """Return a float32 array; other threads, such as an event loop, run in between."""
-    first = _as_floats(vectors[0], names[0])
-    matrix = np.empty((len(vectors), *first.shape), np.float32)
-    for at, vector in enumerate(vectors):
-        row = _as_floats(vector, names[at])
-        if row.shape != first.shape:
-            raise ValueError(
-                f"the embedding of {names[at]} has dimension {row.size}, that of {names[0]} has "
-                f"{first.size}: embed all of them with one model"
-            )
-        matrix[at] = row
-    return matrix

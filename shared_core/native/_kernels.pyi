@@ -1,7 +1,7 @@
 # The compiled module; see kernels.py, which gives its functions arrays to return.
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.native.kernels import Lists, Norm, Postings, Scan
+from shared_core.native.kernels import Norm, Postings, Ranked, Scan
 
 INTERFACE: int
 
@@ -29,4 +29,4 @@ def postings_at(
 ) -> bytearray: ...
 def ranked(
     dense: Scores, sparse: Scores, weight: float, k: int, lows: tuple[float, float], /
-) -> Lists | None: ...
+) -> Ranked | None: ...

@@ -82,7 +82,7 @@ def _checked(scores: npt.ArrayLike, name: str) -> Scores:
 
 def _scaled(scores: Scores, low: float) -> Scores:
     lowest, highest = scores.min(initial=low), scores.max(initial=-math.inf)
-    return (scores - lowest) / (highest - lowest + EPS)
+    return np.asarray((scores - lowest) / (highest - lowest + EPS))
 
 
 def weight_and_lows(

@@ -48,7 +48,7 @@ def test_a_unit_vector_is_the_same_whatever_its_length_and_company() -> None:
     assert l2_normalized(np.zeros((0, 3))).shape == (0, 3)
 
 
-@pytest.mark.parametrize("size", SIZES[1:])
+@pytest.mark.parametrize("size", SIZES[1:-1])
 def test_the_gate_and_the_model_check_do_not_see_lengths(size: float) -> None:
     """They compare by the same cosine."""
     vectors = size * np.array([[3, 4], [4, -3]])

@@ -190,8 +190,8 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     broken = vectors.copy()
     broken[3, 5] = math.nan
     for message, added in {
-        "contexts: vector 3 holds a value that is not finite": (ids, broken, owners, pseudo),
-        "expected vectors of dimension 16, got dimension 8": (["new"], vectors[:1, :8], [], []),
+        "embedding of contexts, vector 3 holds NaN": (ids, broken, owners, pseudo),
+        "expected a vector of dimension 16, got dimension 8": (["new"], vectors[:1, :8], [], []),
         "belongs to 'nobody'": (["new"], vectors[:1], ["nobody"], pseudo[:1]),
         "ids must be unique": (["new", "new"], vectors[:2], [], []),
         "expected 2 vectors": (["a", "b"], vectors[:1], [], []),

@@ -289,7 +289,7 @@ def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
     assert [chunk.number for chunk in found.run] == [0, 1]
     with pytest.raises(ValueError, match=r"two chunks .* have the id 'a1': give each its own id"):
         PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
-    with pytest.raises(ValueError, match=r"the passages: expected 18 vectors, got .* \(17, 8\)"):
+    with pytest.raises(ValueError, match="the passages: expected 18 vectors, got 17"):
         PassageNeighbours.of(passages(), KEYS, np.ones((17, 8)))
 
 
