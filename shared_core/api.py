@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared_core.attention import Case, OneRound, RankGPT, SelfElicit, TwoRound
 from shared_core.caus import CAUS
 from shared_core.comparison import Comparison, ComparisonResult, read_comparison
-from shared_core.engines import Engine, InThreads, connect
+from shared_core.engines import Engine, connect
 from shared_core.engines.adopting import (
     adopt,
     lancedb_rows,
@@ -80,7 +80,6 @@ __all__ = [
     "GenerationError",
     "HuggingFaceModel",
     "HybridIndex",
-    "InThreads",
     "IndexFormatError",
     "Inverse",
     "Journal",

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from shared_core.engines.collection import CollectionEngine, OtherOptionsError
-from shared_core.index.engine import Engine, InThreads, Leg
+from shared_core.index.engine import Engine, Leg
 
-__all__ = ["Engine", "InThreads", "Leg", "connect"]
+__all__ = ["Engine", "Leg", "connect"]
 
 ENGINES = {
     "postgresql": ("postgres", "PostgresEngine"),

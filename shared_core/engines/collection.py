@@ -17,7 +17,7 @@ from shared_core.arrays import Vectors
 from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EngineError
 from shared_core.index.dense import Buffer, DenseSnapshot, Metric
-from shared_core.index.engine import Engine, InThreads, Leg
+from shared_core.index.engine import Engine, Leg
 from shared_core.index.metadata import Where, Within, conditions
 from shared_core.index.passages import check_passages
 from shared_core.index.sparse.bm25 import BM25Options
@@ -69,7 +69,7 @@ class CollectionArguments(TypedDict, total=False):
     decode_source: Encode | None
 
 
-class CollectionEngine(InThreads):
+class CollectionEngine(Engine):
     """Passages in a collection of a database, which searches and scores both legs itself.
 
     Vectors are checked and words counted here; a subclass reads and writes. The collection is made

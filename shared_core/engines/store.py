@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_bool, check_choice, check_count, check_several
-from shared_core.index.engine import InThreads, Leg
+from shared_core.index.engine import Engine, Leg
 from shared_core.index.metadata import predicate
 from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.neighbour_spans import ChunkReader, ChunkSource
@@ -118,7 +118,7 @@ class Store:
         raise NotImplementedError
 
 
-class StoreEngine(InThreads):
+class StoreEngine(Engine):
     """A store that finds and scores passages by meaning, and BM25 over the same passages.
 
     A hit of the store is the BM25 side's passage of its id, or else one of equal text, which then

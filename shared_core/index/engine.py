@@ -24,7 +24,8 @@ Leg = Literal["dense", "sparse"]
 class Engine(Protocol):
     """Holds passages and searches them by meaning (dense) and by words (sparse).
 
-    Every method has an awaited version that gives the same; `InThreads` makes them of the others.
+    Every method has an awaited version that gives the same. A subclass of this class has them run
+    the others in a thread, unless it has its own.
     """
 
     @property
@@ -41,6 +42,7 @@ class Engine(Protocol):
         self, queries: Sequence[Query], depth: int, *, where: Where = None
     ) -> list[Pool]:
         """Await `pool`."""
+        return await asyncio.to_thread(self.pool, queries, depth, where=where)
 
     def search_leg(
         self, leg: Leg, query: Query, k: int, *, where: Where = None
@@ -51,6 +53,7 @@ class Engine(Protocol):
         self, leg: Leg, query: Query, k: int, *, where: Where = None
     ) -> list[tuple[Passage, float]]:
         """Await `search_leg`."""
+        return await asyncio.to_thread(self.search_leg, leg, query, k, where=where)
 
     def neighbours(self, reader: ChunkReader | None = None, *, where: Where = None) -> ChunkSource:
         """Return the passages as a source of neighbours, as they are now."""
@@ -62,18 +65,21 @@ class Engine(Protocol):
         self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None
     ) -> list[str]:
         """Await `add`."""
+        return await asyncio.to_thread(self.add, passages, vectors)
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete passages; return the ids that were there."""
 
     async def adelete(self, ids: Iterable[str]) -> list[str]:
         """Await `delete`."""
+        return await asyncio.to_thread(self.delete, ids)
 
     def get(self, ids: Iterable[str]) -> list[Passage]:
         """Return the passages of `ids` that are there, in that order."""
 
     async def aget(self, ids: Iterable[str]) -> list[Passage]:
         """Await `get`."""
+        return await asyncio.to_thread(self.get, ids)
 
     def find(self, key: str, values: Sequence[str]) -> list[str]:
         """Return the ids of the passages whose metadata have one of the values under a key."""
@@ -83,53 +89,17 @@ class Engine(Protocol):
 
     async def acount(self) -> int:
         """Await `count`."""
+        return await asyncio.to_thread(self.count)
 
     def close(self) -> None:
         """Release connections and files; a second call does nothing."""
 
     async def aclose(self) -> None:
         """Await `close`."""
+        await asyncio.to_thread(self.close)
 
 
 def tokenizer_of(engine: Engine) -> Tokenizer | None:
     """Return the custom tokenizer of an engine or of a store's BM25 side; None: the default."""
     own: Tokenizer | None = getattr(getattr(engine, "sparse", engine), "tokenizer", None)
     return None if own is tokenize else own
-
-
-class InThreads:
-    """Awaited versions of an engine's methods, each run in a thread."""
-
-    async def apool(
-        self: Engine, queries: Sequence[Query], depth: int, *, where: Where = None
-    ) -> list[Pool]:
-        """Await `pool`."""
-        return await asyncio.to_thread(self.pool, queries, depth, where=where)
-
-    async def asearch_leg(
-        self: Engine, leg: Leg, query: Query, k: int, *, where: Where = None
-    ) -> list[tuple[Passage, float]]:
-        """Await `search_leg`."""
-        return await asyncio.to_thread(self.search_leg, leg, query, k, where=where)
-
-    async def aadd(
-        self: Engine, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None
-    ) -> list[str]:
-        """Await `add`."""
-        return await asyncio.to_thread(self.add, passages, vectors)
-
-    async def adelete(self: Engine, ids: Iterable[str]) -> list[str]:
-        """Await `delete`."""
-        return await asyncio.to_thread(self.delete, ids)
-
-    async def aget(self: Engine, ids: Iterable[str]) -> list[Passage]:
-        """Await `get`."""
-        return await asyncio.to_thread(self.get, ids)
-
-    async def acount(self: Engine) -> int:
-        """Await `count`."""
-        return await asyncio.to_thread(self.count)
-
-    async def aclose(self: Engine) -> None:
-        """Await `close`."""
-        await asyncio.to_thread(self.close)

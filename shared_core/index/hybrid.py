@@ -16,7 +16,7 @@ from shared_core.arrays import Bools, Vectors
 from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.dense import Dense, DenseSnapshot, Metric
-from shared_core.index.engine import InThreads, Leg
+from shared_core.index.engine import Engine, Leg
 from shared_core.index.metadata import Where
 from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.index.snapshot import HybridSnapshot, pools
@@ -28,7 +28,7 @@ from shared_core.types import Fusion, Passage, Pool, Query, Ranking, Tokenizer
 from shared_core.vectors import model_mismatch
 
 
-class HybridIndex(InThreads, PassageIndex):
+class HybridIndex(PassageIndex, Engine):
     """Passages under vectors and BM25, searched together and fused (CAUS, Gear 1).
 
     Both legs search to depth `fetch_k`; the pool is the union of what they find, and each leg

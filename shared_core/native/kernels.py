@@ -144,7 +144,7 @@ def postings_at(
     return np.frombuffer(scores, np.float64)
 
 
-Ranked: TypeAlias = tuple[Any, ...]
+Ranked: TypeAlias = tuple[Any, Any, Any, Any, Any, Any, Any, Any]
 """8 lists of the best of a pool: their positions (int), fused scores (float), scores of the dense
 and of the sparse leg, their normalised scores, and their ranks (int)."""
 

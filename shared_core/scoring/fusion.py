@@ -6,6 +6,7 @@ Scores of a pool are scaled to [0, 1] first (CAUS eq. 2), or by the least that t
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +61,8 @@ def best_by_numpy(
         parts = [_scaled(leg, low) for leg, low in zip(legs, lows, strict=True)]
     scores = weight * parts[0] + (1 - weight) * parts[1]
     best = orders[0][(-scores[orders[0]]).argsort(kind="stable")[:k]]
-    return best.tolist(), *(each[best].tolist() for each in (scores, *legs, *parts, *ranks))
+    lists = (each[best].tolist() for each in (scores, *legs, *parts, *ranks))
+    return cast(kernels.Ranked, (best.tolist(), *lists))
 
 
 def _checked(scores: npt.ArrayLike, name: str) -> Scores:

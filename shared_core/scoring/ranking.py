@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 import numpy.typing as npt
 
@@ -94,7 +92,7 @@ def _ranking(pool: Pool, k: int, alpha: Alpha, fusion: Fusion, cosines: bool) ->
         [True] * len(indices) if each is None else each[indices].tolist() for each in exact
     )
     return Ranking(
-        *cast(Any, found),
+        *found,
         alpha=weight,
         fusion=fusion,
         passages=[passages[at] for at in indices] if passages else (),

@@ -207,7 +207,6 @@ CORE = [
     "GenerationError",
     "HuggingFaceModel",
     "HybridIndex",
-    "InThreads",
     "IndexFormatError",
     "Inverse",
     "Journal",

@@ -11,18 +11,18 @@ or negative, and no constant factor ``k1 + 1``.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.checking import check_choice
+from shared_core.checking import check_between, check_choice
 
 Variant = Literal["lucene", "okapi"]
 
-_LARGEST, _TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
+LARGEST, TINY = sys.float_info.max, sys.float_info.min
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,18 +59,11 @@ class BM25Options:
         check_choice(self.variant, "variant", Variant)
         if self.k1 is None:
             object.__setattr__(self, "k1", 1.5 if self.variant == "okapi" else 1.2)
-        for name, most, where in (
-            ("k1", _LARGEST, ">= 0"),
-            ("b", 1.0, "in [0, 1]"),
-            ("epsilon", _LARGEST, ">= 0"),
-        ):
+        for name, most in (("k1", LARGEST), ("b", 1.0), ("epsilon", LARGEST)):
             value = getattr(self, name)
-            number = _as_float(value)
-            if not 0 <= number <= most:
-                raise ValueError(f"{name} must be a number {where}, got {value!r}")
-            object.__setattr__(self, name, number)
-        if self.mean_length is not None and not 0 < _as_float(self.mean_length) < math.inf:
-            raise ValueError(f"mean_length must be a number > 0, got {self.mean_length!r}")
+            check_between(math.nan if value is None else value, name, 0, most)
+            object.__setattr__(self, name, float(value))  # JSON cannot hold NumPy's
+        check_between(self.mean_length, "mean_length", TINY, LARGEST)
 
     @property
     def _k1(self) -> float:
@@ -109,14 +102,4 @@ class BM25Options:
         """
         mean = self.mean_length or mean
         slope = self._k1 * self.b / mean if mean > 0 else 0.0
-        return slope, self._k1 * (1 - self.b) + _TINY
-
-
-def _as_float(value: object) -> float:
-    """Return a number as JSON can hold it; NaN for what is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+        return slope, self._k1 * (1 - self.b) + TINY
