@@ -130,12 +130,11 @@ def aware(
 ) -> dict[str, list[Order]]:
     """Return the orders by relevance and harm."""
     return {
-        f"{source}, lambda {harm}{', drop' if drop else ''}": [
-            distraction_placement(ranking.scores, row, profile, harm=harm, drop=drop)
+        f"{source}, lambda {harm}": [
+            distraction_placement(ranking.scores, row, profile, harm=harm)
             for ranking, row in zip(rankings, effects[source], strict=True)
         ]
         for source in effects
-        for drop in (False, True)
         for harm in HARM
     }
 

@@ -12,7 +12,7 @@ from langchain_core.indexing.base import DeleteResponse
 from shared_core import Arrangement, Passage
 from shared_core.checking import SHOWN, check_each, check_several
 from shared_core.index.passages import check_passages
-from shared_core.metadata import copier, merge_explanation
+from shared_core.metadata import copied, merge_explanation
 from shared_core.wording import shortened
 
 DETAIL = "posrag"
@@ -26,8 +26,10 @@ def _name(of: Document | Passage) -> str:
 
 _BLANK = Document("")
 
-copy_metadata = copier(_name)
-"""Takes metadata and their document or passage, and returns a copy; see `copier`."""
+
+def copy_metadata(metadata: Mapping[Any, Any], of: Document | Passage) -> dict[Any, Any]:
+    """Return a copy of the metadata of a document or passage; see `copied`."""
+    return copied(metadata, lambda: _name(of))
 
 
 def check_documents(documents: Iterable[Document], name: str = "documents") -> list[Document]:

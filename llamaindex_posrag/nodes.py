@@ -27,7 +27,7 @@ from llamaindex_posrag.filters import filterable
 from llamaindex_posrag.persistence import node_of
 from shared_core import Arrangement, Passage
 from shared_core.index.passages import check_passages
-from shared_core.metadata import copier, merge_explanation
+from shared_core.metadata import copied, merge_explanation
 from shared_core.neighbour_spans import (
     Chunk,
     ChunkKeys,
@@ -38,13 +38,6 @@ from shared_core.neighbour_spans import (
     Span,
 )
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
-
-
-def _name(node: BaseNode) -> str:
-    return f"node {node.node_id!r}"
-
-
-_copy_metadata = copier(_name)
 
 
 class ExplainedNode(NodeWithScore):
@@ -154,9 +147,9 @@ def isolated(node: BaseNode) -> BaseNode:
     ValueError
         If a value of the metadata cannot be copied.
     """
-    metadata = _copy_metadata(node.metadata, node)
-    copied = copy(node)
-    fields = vars(copied)
+    metadata = copied(node.metadata, lambda: f"node {node.node_id!r}")
+    twin = copy(node)
+    fields = vars(twin)
     fields["metadata"] = metadata
     for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
         fields[name] = fields[name].copy()
@@ -168,7 +161,7 @@ def isolated(node: BaseNode) -> BaseNode:
     }
     if isinstance(node, Node):
         fields |= {name: deepcopy(fields[name]) for name in fields if name.endswith("_resource")}
-    return copied
+    return twin
 
 
 def to_passage(node: BaseNode) -> Passage:

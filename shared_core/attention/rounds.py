@@ -34,7 +34,7 @@ from shared_core.generation.local_model import LocalModel
 from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
-from shared_core.placement import Placement, resolve_without_profile
+from shared_core.placement import Placement, resolve_placement
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 
@@ -122,7 +122,7 @@ class OneRound:
                 "give a curve, or use TwoRound, which reads it"
             )
         if self.curve is None:
-            resolve_without_profile(self.placement)
+            resolve_placement(self.placement)(1)  # the check
 
     def run(
         self,
@@ -178,7 +178,7 @@ class OneRound:
             As `run`.
         """
         if self.curve is None:
-            slots = resolve_without_profile(self.placement)(len(ranking))
+            slots = resolve_placement(self.placement)(len(ranking))
             return tuple(ranking[rank] for rank in slots)
         encoder = model.encoder if isinstance(model, HuggingFaceModel) else model
         if not isinstance(encoder, PromptEncoder):

@@ -15,7 +15,7 @@ from shared_core.neighbour_spans.budget import Expansion, Span, SpanBuilder
 from shared_core.neighbour_spans.chunks import ChunkSource, Neighbourhood, Seed, Stop
 from shared_core.neighbour_spans.score import Scorer, Weights
 from shared_core.neighbour_spans.sweep import WIDEST, Continuity, Window, related, sweep
-from shared_core.placement import Placement, resolve_without_profile
+from shared_core.placement import Placement, resolve_placement
 from shared_core.tokens import estimate_tokens
 
 _LARGEST = sys.float_info.max
@@ -134,7 +134,7 @@ class NeighbourSpans:
 
     def _placement(self, spans: Sequence[Span]) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order
-        placement = resolve_without_profile(name)
+        placement = resolve_placement(name)
         return placement.of_places([span.chunks[0].place for span in spans])(len(spans))
 
 

@@ -65,20 +65,3 @@ def resolve_placement(spec: str | Placement) -> Placement:
             f"unknown placement {spec!r}; known: {', '.join(PLACEMENTS)}, and Placement objects"
         )
     return PLACEMENTS[spec]()
-
-
-def resolve_without_profile(spec: str | Placement) -> Placement:
-    """Like `resolve_placement`, for where there is no position profile.
-
-    Raises
-    ------
-    ValueError
-        If no placement has that name, or it is made from a position profile.
-    """
-    placement = resolve_placement(spec)
-    if placement.needs_profile:
-        raise ValueError(
-            f"placement {placement.name!r} is made from a position profile, which is not "
-            "available here; use one that is not"
-        )
-    return placement

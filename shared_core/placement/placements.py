@@ -212,7 +212,7 @@ def fill_by_preference(preference: Sequence[float]) -> tuple[int, ...]:
 def _needs(name: str, what: str) -> ValueError:
     return ValueError(
         f"placement {name!r} is made from {what}: give psi= a PositionProfile, "
-        "or the path or name of a saved one"
+        "or the path or name of a saved one; where there is no psi=, use another placement"
     )
 
 

@@ -17,20 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from operator import index
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count
 from shared_core.placement.placements import fill_by_preference
-from shared_core.sensitivity.curve import finite_scores
 from shared_core.sensitivity.profile import PositionProfile
 
 
 def attention_placement(
-    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+    ranking: Sequence[int], token_scores: Scores, lengths: Sequence[int]
 ) -> tuple[int, ...]:
     """Return slot -> document by U-shaped Placement (Algorithm 1).
 
@@ -49,28 +46,15 @@ def attention_placement(
     lengths
         Length of each document in tokens, block by block, >= 1.
 
-    Raises
-    ------
-    ValueError
-        If `ranking` is not a permutation of the documents, a length is not an integer >= 1, or the
-        scores are too few or not finite.
-
     Examples
     --------
     Documents 0 to 3 of one length, best first; the right end is attended to most.
 
-    >>> attention_placement([0, 1, 2, 3], [0.5, 0.1, 0.4, 0.9], [1, 1, 1, 1])
+    >>> attention_placement([0, 1, 2, 3], np.array([0.5, 0.1, 0.4, 0.9]), [1, 1, 1, 1])
     (1, 3, 2, 0)
     """
-    return _u_shape(*_checked(ranking, token_scores, lengths))
-
-
-def _u_shape(
-    ranking: Sequence[int], scores: Sequence[float], lengths: Sequence[int]
-) -> tuple[int, ...]:
-    """Lines 3 to 13 of Algorithm 1."""
     slots = [0] * len(ranking)
-    left, right = 0, sum(lengths)
+    scores, left, right = token_scores.tolist(), 0, sum(lengths)
     first, last = 0, len(ranking) - 1
     for document in ranking:
         length = lengths[document]
@@ -84,29 +68,27 @@ def _u_shape(
 
 
 def reversed_attention_placement(
-    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+    ranking: Sequence[int], token_scores: Scores, lengths: Sequence[int]
 ) -> tuple[int, ...]:
     """Return slot -> document with the worst documents in the best positions (Table 3, Reverse).
 
-    A control: what it loses against `attention_placement` is what position is worth. Arguments and
-    errors as in that function.
+    A control: what it loses against `attention_placement` is what position is worth. Arguments as
+    in that function.
     """
-    best_first, scores, sizes = _checked(ranking, token_scores, lengths)
-    return _u_shape(best_first[::-1], scores, sizes)
+    return attention_placement(ranking[::-1], token_scores, lengths)
 
 
 def best_slot_first(
-    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+    ranking: Sequence[int], token_scores: Scores, lengths: Sequence[int]
 ) -> tuple[int, ...]:
     """Return slot -> document with the best document in the best slot (Direct-U, Table 7).
 
     A slot's score is the mean over the tokens of the document that is in it now, i.e. slot s spans
     the block of document s. A longer or shorter document shifts the others, which Algorithm 1 takes
     into account. The paper does not say who wins a tie; here, as in Algorithm 1, it is the slot
-    further right. Arguments and errors as in `attention_placement`.
+    further right. Arguments as in `attention_placement`.
     """
-    ranking, scores, lengths = _checked(ranking, token_scores, lengths)
-    ends = [*accumulate(lengths)]
+    scores, ends = token_scores.tolist(), [*accumulate(lengths)]
     means = [
         math.fsum(scores[end - length : end]) / length
         for end, length in zip(ends, lengths, strict=True)
@@ -116,7 +98,7 @@ def best_slot_first(
 
 
 ATTENTION_PLACEMENTS: dict[
-    str, Callable[[Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]]
+    str, Callable[[Sequence[int], Scores, Sequence[int]], tuple[int, ...]]
 ] = {
     "attention_u_shape": attention_placement,
     "attention_u_shape_reversed": reversed_attention_placement,
@@ -125,35 +107,12 @@ ATTENTION_PLACEMENTS: dict[
 """By name. The paper's Default is ``back_first`` of `PLACEMENTS`, its reverse ``front_first``."""
 
 
-def _checked(
-    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
-) -> tuple[list[int], list[float], list[int]]:
-    order = [index(document) for document in ranking]
-    sizes = [
-        check_count(size, f"the length of document {document}")
-        for document, size in enumerate(lengths)
-    ]
-    if sorted(order) != list(range(len(sizes))):
-        raise ValueError(
-            f"ranking must be a permutation of the {len(sizes)} documents that have lengths, "
-            f"got {order}"
-        )
-    scores: list[float] = finite_scores(token_scores).tolist()
-    if len(scores) < sum(sizes):
-        raise ValueError(
-            f"{len(scores)} token scores for documents of {sum(sizes)} tokens together; give one "
-            "for each token of the document region"
-        )
-    return order, scores, sizes
-
-
 def distraction_placement(
     relevance: npt.ArrayLike,
     effects: npt.ArrayLike,
     profile: PositionProfile,
     *,
     harm: float = 1.0,
-    drop: bool = False,
 ) -> tuple[int, ...]:
     """Return slot -> passage, with the highest utility in the slot that is read best.
 
@@ -175,9 +134,6 @@ def distraction_placement(
         The model's position profile; it must hold the accuracy.
     harm
         How much relevance a hard distractor outweighs (lambda), >= 0.
-    drop
-        Leave out passages of negative utility. The best one always stays, since an empty context
-        cannot be answered from.
 
     Returns
     -------
@@ -188,7 +144,7 @@ def distraction_placement(
     Raises
     ------
     ValueError
-        If the shapes differ, a value is out of range, or the profile holds no accuracy.
+        If the profile holds no accuracy.
 
     Examples
     --------
@@ -197,27 +153,7 @@ def distraction_placement(
     >>> profile = PositionProfile(model="m", accuracy=(0.8, 0.7, 0.6, 0.7, 0.9))
     >>> distraction_placement([0.9, 0.8, 0.5, 0.4, 0.3], [0, 0.95, 0, 0, 0.1], profile)
     (2, 3, 1, 4, 0)
-    >>> distraction_placement([0.9, 0.8, 0.5], [0, 0.95, 0], profile, drop=True)
-    (2, 0)
     """
-    utility = _utility(relevance, effects, harm)
-    ranked = sorted(range(len(utility)), key=lambda passage: -utility[passage])
-    if drop:
-        ranked = [at for rank, at in enumerate(ranked) if rank == 0 or utility[at] >= 0]
+    utility = np.asarray(relevance, np.float64) - harm * np.asarray(effects, np.float64)
+    ranked = (-utility).argsort(kind="stable").tolist()
     return tuple(ranked[rank] for rank in fill_by_preference(profile.accuracy_at(len(ranked))))
-
-
-def _utility(relevance: npt.ArrayLike, effects: npt.ArrayLike, harm: float) -> Scores:
-    good, bad = np.asarray(relevance, np.float64), np.asarray(effects, np.float64)
-    if good.ndim != 1 or good.shape != bad.shape:
-        raise ValueError(
-            f"relevance and effects must hold one value for each passage, got shapes "
-            f"{good.shape} and {bad.shape}"
-        )
-    if not np.isfinite(good).all():
-        raise ValueError(f"relevance must be finite, got {good[~np.isfinite(good)][0]}")
-    if not ((bad >= 0) & (bad <= 1)).all():
-        raise ValueError(f"effects lie in [0, 1], got {bad[~((bad >= 0) & (bad <= 1))][0]}")
-    if not 0 <= harm < np.inf:
-        raise ValueError(f"harm must be a weight >= 0, got {harm}")
-    return good - harm * bad

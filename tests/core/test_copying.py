@@ -6,15 +6,13 @@ import threading
 
 import pytest
 
-from shared_core.metadata import copier
-
-copied = copier("the {}".format)
+from shared_core.metadata import copied
 
 
 @pytest.mark.parametrize("metadata", [{}, {"a": 1, "b": None}, {"a": 1, 2: ["x", {"y": [True]}]}])
 def test_a_copy_is_equal_and_apart(metadata: dict[object, object]) -> None:
     """Also where nothing in it can change."""
-    copy, before = copied(metadata, "owner"), repr(metadata)
+    copy, before = copied(metadata, lambda: "the owner"), repr(metadata)
     assert copy == metadata
     assert list(copy) == list(metadata)
     copy["new"] = 1
@@ -27,5 +25,5 @@ def test_what_has_no_copy_is_named() -> None:
     """With the first key that is at fault, not one that merely changes."""
     metadata = {"tags": ["x"], "guard": threading.Lock(), "other": threading.Lock()}
     with pytest.raises(ValueError, match="metadata of the owner: 'guard' holds a lock") as caught:
-        copied(metadata, "owner")
+        copied(metadata, lambda: "the owner")
     assert isinstance(caught.value.__cause__, TypeError)

@@ -62,11 +62,12 @@ def test_weighing_known_harm_beats_placing_by_rank_on_the_reader_of_the_edges() 
 
 
 def test_an_effect_measured_without_judgements_takes_the_gold_for_a_hard_distractor() -> None:
-    """Both keep the reader from abstaining, and what is dropped then is the answer."""
+    """Both keep the reader from abstaining, so that the answer goes where it is read least."""
     effects = distracting_effects(reader(), RANKINGS)
     orders = [
-        distraction_placement(ranking.scores, row, profile(), harm=2, drop=True)
+        distraction_placement(ranking.scores, row, profile(), harm=2)
         for ranking, row in zip(RANKINGS, effects, strict=True)
     ]
-    assert not any(r.gold_rank in order for r, order in zip(RANKINGS, orders, strict=True))
-    assert exact_match(orders) == 0
+    accuracy = profile().accuracy_at(K)
+    for ranking, order in zip(RANKINGS, orders, strict=True):
+        assert accuracy[order.index(ranking.gold_rank)] <= np.median(accuracy)

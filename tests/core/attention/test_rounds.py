@@ -221,7 +221,11 @@ def test_a_blank_question_is_read_at_the_end_of_the_prompt(placement: str) -> No
         (TwoRound, {"estimator": "vibes"}, "estimator must be one of answer, .*got 'vibes'"),
         (TwoRound, {"placement": "vibes"}, "placement must be one of attention_u_shape, .*'vibes'"),
         (OneRound, {"placement": "vibes"}, "unknown placement 'vibes'; known: sequential"),
-        (OneRound, {"placement": "max_relevance"}, "'max_relevance' is made from a position prof"),
+        (
+            OneRound,
+            {"placement": "max_relevance"},
+            "'max_relevance' is made from the acc",
+        ),
         (OneRound, {"placement": "attention_u_shape"}, "needs to know .* give a curve, or use Two"),
         (OneRound, {"placement": "u_shape", "curve": CURVE}, "'u_shape' does not use a curve"),
         (RankGPT, {"placement": "vibes"}, "unknown placement 'vibes'"),

@@ -135,7 +135,7 @@ def test_a_span_tells_how_it_came_about() -> None:
 )
 def test_options_out_of_range_are_refused_by_name(option: str, value: object) -> None:
     """When they are given, not at the first query."""
-    orders = {"max_relevance": "profile, which is not available", "sideways": "sideways"}
+    orders = {"max_relevance": "where there is no psi=, use another", "sideways": "sideways"}
     match = orders.get(str(value), f"^{option}.* got {re.escape(repr(value))}$")
     with pytest.raises(ValueError, match=match):
         NeighbourSpans(**{option: value})  # type: ignore[arg-type]

@@ -41,29 +41,8 @@ def test_a_hard_distractor_that_ranks_second_goes_to_the_worst_slot() -> None:
     assert distraction_placement([0.5] * 4, [0.1] * 4, flat) == (0, 1, 2, 3), "ties stay"
 
 
-def test_dropping_leaves_out_what_does_more_harm_than_good() -> None:
-    """The others are placed by a profile of as many slots as there are left."""
-    placed = distraction_placement(
-        [0.9, 0.8, 0.5, 0.4, 0.3], [0, 0.95, 0, 0, 1.0], PROFILE, drop=True
-    )
-    assert placed == (2, 3, 0)
-    zero = distraction_placement([0.5, 0.9], [0.5, 0.0], PROFILE, drop=True)
-    assert zero == (0, 1)
-    # an empty context would have the frameworks answer nothing at all
-    assert distraction_placement([0.1, 0.3], [1, 1], PROFILE, drop=True) == (1,)
-    assert distraction_placement([], [], PROFILE, drop=True) == ()
-
-
-def test_what_cannot_be_placed_is_refused() -> None:
-    """With the value that is wrong."""
-    with pytest.raises(ValueError, match=r"\(2,\) and \(1,\)"):
-        distraction_placement([0.5, 0.4], [0.1], PROFILE)
-    with pytest.raises(ValueError, match="finite, got nan"):
-        distraction_placement([0.5, math.nan], [0.1, 0.1], PROFILE)
-    with pytest.raises(ValueError, match=r"\[0, 1\], got 1\.5"):
-        distraction_placement([0.5, 0.4], [0.1, 1.5], PROFILE)
-    with pytest.raises(ValueError, match="harm must be a weight >= 0, got -1"):
-        distraction_placement([0.5], [0.1], PROFILE, harm=-1)
+def test_a_profile_without_accuracy_is_refused() -> None:
+    """There is nothing to weigh the slots by."""
     only = PositionProfile(model="distraction-only", distraction=(0.1, 0.2))
     with pytest.raises(ValueError, match="'distraction-only' holds no accuracy"):
         distraction_placement([0.5], [0.1], only)

@@ -29,7 +29,6 @@ from shared_core.placement import (
     SourceOrder,
     UShape,
     UShapeBestLast,
-    resolve_without_profile,
 )
 
 PROFILE = PositionProfile(
@@ -120,7 +119,6 @@ def test_passages_of_a_document_are_read_in_its_order() -> None:
         (lambda: Shuffle(seed=-1), "seed must be an integer >= 0, got -1"),
         (lambda: MaxRelevance()(3), "'max_relevance' is made from the accuracy .*psi="),
         (lambda: MinDistraction()(3), "'min_distraction' is made from the distracting .*psi="),
-        (lambda: resolve_without_profile("max_relevance"), "'max_relevance' .* not available here"),
     ],
 )
 def test_bad_options_and_missing_profiles_are_refused(

@@ -95,7 +95,7 @@ def test_a_curve_places_another_prompt_in_one_round() -> None:
     lengths = [6, 4, 8, 6]
     found = attention_placement([3, 0, 1, 2], curve.scores_for(sum(lengths)), lengths)
     truth = [(2 * (at + 0.5) / 24 - 1.2) ** 2 for at in range(24)]
-    assert found == attention_placement([3, 0, 1, 2], truth, lengths) == (3, 1, 2, 0)
+    assert found == attention_placement([3, 0, 1, 2], np.array(truth), lengths) == (3, 1, 2, 0)
 
 
 @pytest.mark.parametrize(
