@@ -9,6 +9,7 @@ from typing import Any
 # Addresses and enum values differ between processes or builds, and are cut from defaults.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _ENUM = re.compile(r"<([\w.]+): -?\d+>")
+_NAMED = re.compile(r"<(?:class '|function |built-in function )(?:\w+\.)*(<lambda>|\w+)'?>")
 _TIGHT_COMMA = re.compile(r",(?=\S)")
 _HEAD = re.compile(r"[A-Za-z_][\w.]*(?=\()")
 _RETURNS = re.compile(r"\s*(->[^\n]*?)?:?[ \t]*(?=\n|$)")
@@ -86,29 +87,9 @@ def _inspected_signature(entry: Any) -> str:
     except (ValueError, TypeError):
         return ""
     parameters = [
-        parameter.replace(
-            annotation=inspect.Parameter.empty, default=_reproducible(parameter.default)
-        )
+        parameter.replace(annotation=inspect.Parameter.empty)
         for parameter in signature.parameters.values()
         if parameter.name != "self" and not parameter.name.startswith("_")
     ]
-    return str(inspect.Signature(parameters))
-
-
-class _FixedRepr:
-    """A default value that prints as a fixed text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
-
-
-def _reproducible(default: Any) -> Any:
-    """Return `default` in a form whose repr is the same in every process."""
-    if default is inspect.Parameter.empty:
-        return default
-    if inspect.isroutine(default) or isinstance(default, type):
-        return _FixedRepr(default.__name__)
-    return _FixedRepr(_ENUM.sub(r"\1", _ADDRESS.sub("", repr(default))))
+    written = _ADDRESS.sub("", str(inspect.Signature(parameters)))
+    return _NAMED.sub(r"\1", _ENUM.sub(r"\1", written))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from shared_core.index.engine import Engine, Leg
 from shared_core.index.metadata import Where
 from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.index.snapshot import HybridSnapshot, pools
-from shared_core.index.sparse.bm25 import Variant
+from shared_core.index.sparse.bm25 import BM25Arguments
 from shared_core.index.storage import load_state, save_state
 from shared_core.scoring.fusion import Alpha
 from shared_core.scoring.ranking import rank_pool
@@ -43,10 +43,10 @@ class HybridIndex(PassageIndex, Engine):
         ``"flat"``: exact, by an 8-bit scan whose short list is proved to be complete where the
         kernels are compiled. ``"ivf"``, ``"hnsw"``: FAISS's inverted file and graph from 4,096
         passages up, whose proposals are scored exactly; they may miss some.
-    variant, k1, b, epsilon, mean_length
-        BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
+    **bm25
+        ``variant``, ``k1``, ``b``, ``epsilon`` and ``mean_length``, see `BM25Options`.
 
     Attributes
     ----------
@@ -66,23 +66,12 @@ class HybridIndex(PassageIndex, Engine):
         *,
         metric: Metric = "cosine",
         dense: Dense = "flat",
-        variant: Variant = "lucene",
-        k1: float | None = None,
-        b: float = 0.75,
-        epsilon: float = 0.25,
-        mean_length: float | None = None,
         tokenizer: Tokenizer | None = None,
+        **bm25: Unpack[BM25Arguments],
     ) -> None:
         check_choice(metric, "metric", Metric)
         check_choice(dense, "dense", Dense)
-        super().__init__(
-            variant=variant,
-            k1=k1,
-            b=b,
-            epsilon=epsilon,
-            mean_length=mean_length,
-            tokenizer=tokenizer,
-        )
+        super().__init__(tokenizer=tokenizer, **bm25)
         self.extra: dict[str, Any] = {}
         self._state = HybridSnapshot(sparse=self._state.sparse, dense=DenseSnapshot(metric, dense))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_several
 from shared_core.index.metadata import Where
 from shared_core.index.snapshot import PassageSnapshot
-from shared_core.index.sparse.bm25 import BM25Options, Variant
+from shared_core.index.sparse.bm25 import BM25Arguments, BM25Options
 from shared_core.index.sparse.query import SparseQuery, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.neighbour_spans import ChunkKeys, ChunkReader, PassageNeighbours, Visible
@@ -28,10 +28,10 @@ class PassageIndex:
 
     Parameters
     ----------
-    variant, k1, b, epsilon, mean_length
-        BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
+    **bm25
+        ``variant``, ``k1``, ``b``, ``epsilon`` and ``mean_length``, see `BM25Options`.
 
     Raises
     ------
@@ -42,16 +42,9 @@ class PassageIndex:
     _state: PassageSnapshot
 
     def __init__(
-        self,
-        *,
-        variant: Variant = "lucene",
-        k1: float | None = None,
-        b: float = 0.75,
-        epsilon: float = 0.25,
-        mean_length: float | None = None,
-        tokenizer: Tokenizer | None = None,
+        self, *, tokenizer: Tokenizer | None = None, **bm25: Unpack[BM25Arguments]
     ) -> None:
-        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon, mean_length=mean_length)
+        options = BM25Options(**bm25)
         self._state = PassageSnapshot(sparse=SparseSnapshot.empty(options, tokenizer))
         self._make_locks()
 
@@ -74,18 +67,18 @@ class PassageIndex:
         cls,
         texts: Iterable[str],
         *,
-        variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        **bm25: Unpack[BM25Arguments],
     ) -> PassageIndex:
         """Build an index of texts; the id of each is its position, as ``"0"``.
 
         Raises
         ------
         ValueError
-            If an option is unknown, `texts` is a single string, or one is not a string.
+            If an option is out of range, `texts` is a single string, or one is not a string.
         """
         check_several(texts, "texts")
-        index = PassageIndex(variant=variant, tokenizer=tokenizer)
+        index = PassageIndex(tokenizer=tokenizer, **bm25)
         index.add([Passage(str(at), text) for at, text in enumerate(texts)])
         return index
 

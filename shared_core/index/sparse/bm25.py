@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,16 @@ from shared_core.checking import check_between, check_choice
 Variant = Literal["lucene", "okapi"]
 
 LARGEST, TINY = sys.float_info.max, sys.float_info.min
+
+
+class BM25Arguments(TypedDict, total=False):
+    """Keyword arguments of `BM25Options`."""
+
+    variant: Variant
+    k1: float | None
+    b: float
+    epsilon: float
+    mean_length: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
