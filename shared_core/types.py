@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Scores
 
 Fusion: TypeAlias = Literal["theoretical_min", "min_max", "rrf"]
-OrderRule: TypeAlias = Literal["gain", "psi", "psi_interval"]
+OrderRule: TypeAlias = Literal["gain", "psi"]
 
 Tokenizer: TypeAlias = Callable[[str], list[str]]
 """Text in, tokens out. Any callable of this shape serves as a tokenizer."""

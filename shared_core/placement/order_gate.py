@@ -49,11 +49,6 @@ HIT_RATES = tuple(0.52 / rank**2 for rank in range(1, 101))
 ``python -m benchmarks.quality``, which is .519, .131, .056, .039, .018 for the first five."""
 
 
-_JOIN = (
-    "join it to one of accuracy: dataclasses.replace(profile, distraction=..., distraction_n=...)"
-)
-
-
 def profile_of(psi: Psi) -> PositionProfile | None:
     """Return the profile that `psi` is or names, or None if it is neither.
 
@@ -110,7 +105,7 @@ def decide_order(
         ranked one; the gate opens if the lower bound of that is above zero, at the profile's
         confidence. The bound is that over the profile's questions; binomial by slot where these are
         not known. A profile without a number of questions is taken as exact. ``"psi"``: the index
-        must exceed 1.0. ``"psi_interval"``: the lower bound of its interval must. An order that is
+        must exceed 1.0. An order that is
         made from the profile, as ``"max_relevance"``, is made from one half of its questions and
         judged by the other, and the other way round, where they are known.
     hit_rates
@@ -127,13 +122,16 @@ def decide_order(
     check_choice(rule, "rule", OrderRule)
     profile = profile_of(psi)
     k = k if k is not None else profile.k if profile else 0
+    for each in profile.nearest(k, tokens) if profile is not None else ():
+        if unusable := _unusable(each):
+            return _decision(None, k, each, None, unusable)
     if profile is not None and rule == "gain":
         candidates = CANDIDATES if placement == "auto" else (resolve_placement(placement),)
         return _by_gain(profile, candidates, k, tokens, hit_rates)
     order = UShape() if placement == "auto" else resolve_placement(placement)
     if profile is not None:
-        profile = min(profile.nearest(k, tokens), key=lambda each: _evidence(each, rule))
-    opened, index, reason = _by_index(psi, profile, rule)
+        profile = min(profile.nearest(k, tokens), key=lambda each: each.psi)
+    opened, index, reason = _by_index(psi, profile)
     if profile is not None:
         reason += _stretched(profile, k, tokens)
     return _decision(order if opened else None, k, profile, index, reason)
@@ -244,11 +242,6 @@ def _by_gain(
     hit_rates: Sequence[float] | None,
 ) -> OrderDecision:
     whose, nearest = f"the profile of {profile.model}", profile.nearest(k, tokens)
-    for each in nearest:
-        if each.accuracy is None:
-            return _decision(None, k, each, None, f"{whose} holds no accuracy: {_JOIN}")
-        if math.isnan(each.psi):
-            return _decision(None, k, each, None, f"{whose} is inconclusive: no slot was read")
     farthest = max((profile, *profile.lengths), key=lambda each: each.k)
     if k > FARTHEST * farthest.k:
         reason = f"{whose} was measured with {farthest.k} passages, which says little of {k}"
@@ -355,40 +348,33 @@ def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:
     return f" ({'; '.join(notes)})" if notes else ""
 
 
-def _evidence(profile: PositionProfile, rule: OrderRule) -> float:
-    """Return what speaks for an index above 1.0; what is not known, nothing does."""
-    index = profile.psi
-    if rule == "psi_interval":
-        index = profile.interval[0] if profile.interval else math.nan
-    return -math.inf if math.isnan(index) else index
+def _unusable(profile: PositionProfile) -> str | None:
+    """Return why a profile decides nothing, if it does not."""
+    if profile.accuracy is None:
+        return (
+            f"the profile of {profile.model} holds no accuracy: join it to one of accuracy: "
+            "dataclasses.replace(profile, distraction=..., distraction_n=...)"
+        )
+    if math.isnan(profile.psi):
+        return f"the profile of {profile.model} is inconclusive: no slot was read"
+    return None
 
 
-def _by_index(
-    psi: Psi, profile: PositionProfile | None, rule: OrderRule
-) -> tuple[bool, float | None, str]:
+def _by_index(psi: Psi, profile: PositionProfile | None) -> tuple[bool, float | None, str]:
     """Return whether the index opens the gate, the index, and why."""
     if psi is None:
         return False, None, "no position profile given, so the ranked order is kept: set psi="
     if isinstance(psi, str) and psi in ("always", "never"):
         return psi == "always", None, f"psi={psi!r}"
     if profile is None:
-        return _by_number(psi, rule)
-    whose = f"the profile of {profile.model}"
-    if profile.accuracy is None:
-        return False, None, f"{whose} holds no accuracy, so it has no psi: {_JOIN}"
-    if math.isnan(profile.psi):
-        return False, None, f"{whose} is inconclusive: no slot was read"
+        return _by_number(psi)
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
     when = f" (measured {_published(profile)})" if _published(profile) else ""
     what = f"psi {bound_text(profile.psi)} of {profile.model}{measure}{when}"
-    if rule == "psi_interval":
-        if profile.interval is None:
-            return False, profile.psi, f"{whose} holds no interval, and one is asked for"
-        what = f"lower bound {bound_text(profile.interval[0])} of {what}"
-    return _exceeds(_evidence(profile, rule), profile.psi, what)
+    return _exceeds(profile.psi, what)
 
 
-def _by_number(given: object, rule: OrderRule) -> tuple[bool, float, str]:
+def _by_number(given: object) -> tuple[bool, float, str]:
     if isinstance(given, bool) or not isinstance(given, Real):
         raise ValueError(
             "psi must be a number, a PositionProfile, its path or name, 'always' or 'never', "
@@ -397,14 +383,11 @@ def _by_number(given: object, rule: OrderRule) -> tuple[bool, float, str]:
     psi = float(given)
     if not math.isfinite(psi) or psi < 0:
         raise ValueError(f"psi must be finite and >= 0, got {psi}")
-    what = f"psi {bound_text(psi)}"
-    if rule == "psi_interval":
-        return False, psi, f"{what} is a bare number without the interval that is asked for"
-    return _exceeds(psi, psi, what)
+    return _exceeds(psi, f"psi {bound_text(psi)}")
 
 
-def _exceeds(evidence: float, psi: float, what: str) -> tuple[bool, float, str]:
-    opened = evidence > THRESHOLD
+def _exceeds(psi: float, what: str) -> tuple[bool, float, str]:
+    opened = psi > THRESHOLD
     relation = "exceeds" if opened else "does not exceed"
     return opened, psi, f"{what} {relation} {THRESHOLD}"
 

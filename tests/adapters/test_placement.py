@@ -32,7 +32,7 @@ def test_the_order_is_the_cores(adapter: Adapter, placement: Any, k: int) -> Non
 
 
 @pytest.mark.parametrize("psi", ["never", None, 0.8, 1.2, PROFILE])
-@pytest.mark.parametrize("rule", ["gain", "psi", "psi_interval"])
+@pytest.mark.parametrize("rule", ["gain", "psi"])
 def test_the_gate_decides(adapter: Adapter, psi: Any, rule: Any) -> None:
     """By the sensitivity of the model; each passage says why."""
     step = adapter.placer("inverse", psi=psi, rule=rule)

@@ -82,7 +82,7 @@ OTHERS: dict[str, Any] = {
     "fusion": "rrf",
     "placement": "inverse",
     "psi": "never",
-    "rule": "psi_interval",
+    "rule": "psi",
     "hit_rates": (0.5, 0.1),
     "expand": NeighbourSpans(window=1),
     "chunk_keys": ChunkKeys(number="number"),

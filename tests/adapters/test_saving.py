@@ -28,7 +28,7 @@ def answers(adapter: Adapter, retriever: Any) -> list[Any]:
     [
         {},
         {"k": 3, "alpha": None, "fetch_k": 20, "fusion": "rrf", "psi": "never"},
-        {"placement": UShapeBestLast(), "psi": PROFILE, "rule": "psi_interval"},
+        {"placement": UShapeBestLast(), "psi": PROFILE, "rule": "psi"},
         {"placement": Shuffle(seed=7), "psi": 1.5, "variant": "okapi"},
     ],
     ids=str,

@@ -42,7 +42,7 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"alpha": 1.5}, r"alpha must be a number in \[0, 1\], or None, got 1.5"),
         ({"fusion": "max"}, "fusion must be 'theoretical_min', 'min_max' or 'rrf', got 'max'"),
         ({"placement": "v_shape"}, "unknown placement 'v_shape'; known: sequential"),
-        ({"rule": "strong"}, "rule must be 'gain', 'psi' or 'psi_interval', got 'strong'"),
+        ({"rule": "strong"}, "rule must be 'gain' or 'psi', got 'strong'"),
         ({"hit_rates": [0.5, 1.2]}, r"hit_rates must lie in \[0, 1\], got 1.2"),
         ({"psi": -0.1}, "psi must be finite and >= 0, got -0.1"),
         ({"psi": True}, "'always' or 'never', got True"),

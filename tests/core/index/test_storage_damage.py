@@ -146,7 +146,6 @@ def faiss_index(kind: str, dim: int, rows: int) -> Callable[[Path], None]:
     return lambda path: faiss.write_index(index, str(path))
 
 
-PASSAGE = '{"id": "a", "text": "", "metadata": {}}\n'
 UNFIT: dict[str, tuple[str, Callable[[Path], None]]] = {
     "another type": ("vectors.npy", array(lambda a: a.astype(np.float64))),
     "terms not ascending": ("postings-00-terms.npy", array(lambda a: a[::-1])),
@@ -156,9 +155,7 @@ UNFIT: dict[str, tuple[str, Callable[[Path], None]]] = {
     "rows not ascending": ("postings-00-rows.npy", array(np.zeros_like)),
     "rows of the segment before": ("postings-01-rows.npy", array(np.zeros_like)),
     "counts of none": ("postings-00-counts.npy", array(np.zeros_like)),
-    "words twice": ("terms.json", text(json.dumps(["w1"] * 61))),
     "no JSON": ("passages.jsonl", text("{")),
-    "one id": ("passages.jsonl", text(PASSAGE * ROWS)),
     "no FAISS index": ("ann.faiss", text("no index")),
     "another FAISS index": ("ann.faiss", faiss_index("Flat", DIM, 10)),
     "more vectors": ("ann.faiss", faiss_index("HNSW8,SQbf16", DIM, ROWS + 1)),
@@ -169,7 +166,7 @@ UNFIT: dict[str, tuple[str, Callable[[Path], None]]] = {
 def test_a_file_that_fits_no_index_is_refused(
     name: str, change: Callable[[Path], None], folder: Path
 ) -> None:
-    """Type, shape, range and order; each word and id once; the file is named."""
+    """Type, shape, range and order; the file is named."""
     change(data_of(folder) / name)
     sign(folder)
     with pytest.raises(CorruptIndexError, match=name.replace(".", r"\.") + " cannot be read"):
