@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks import labelled
 from benchmarks.labelled import judgements, lines
-from shared_core.gating import VectorCandidates, WordCoverage, key_phrases
+from shared_core.gating import VectorCandidates, WordCoverage
+from shared_core.gating.words import telling_words
 
 SEED = 0
 MOST_NEGATIVES = 2000
@@ -167,6 +168,11 @@ def split(collection: Collection, collections: list[Collection]) -> Split:
     )
 
 
+def key_phrases(texts: Sequence[str]) -> list[str]:
+    words = WordCoverage.of(texts)
+    return [telling_words(text, words) for text in texts]
+
+
 def first_sentences(texts: Sequence[str]) -> list[str]:
     return [re.split(r"(?<=[.!?])\s+", text.strip(), maxsplit=1)[0] for text in texts]
 
@@ -191,7 +197,12 @@ def fit(
     """Fit a gate on pseudo-queries of the passages in the rows `owners`."""
     ids = [str(number) for number in range(len(vectors))]
     return VectorCandidates.fit(
-        ids, vectors, [ids[row] for row in owners], pseudo, negatives=foreign
+        ids,
+        vectors,
+        [ids[row] for row in owners],
+        pseudo,
+        lambda texts: foreign,
+        negatives=[""] * len(foreign),
     )
 
 

@@ -9,18 +9,17 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.gating_collections import HELD_OUT, Embed, Evidence, Split
-from shared_core.gating import candidates, decision
-from shared_core.gating.candidates import FitState
+from shared_core.gating import VectorCandidates, candidates
 from shared_core.gating.fit import fit_gate
 
 GRIDS = {
-    "SHARE": (decision, (0.2, 0.3, 0.4, 0.5, 0.6)),
-    "RAISE": (decision, (0.0, 0.25, 0.5, 0.75, 1.0)),
-    "NEIGHBOURING": (candidates, (0.9, 0.95, 0.98, 0.99, 1.0)),
-    "COVERAGE_WEIGHT": (decision, (0.0, 2.0, 4.0, 8.0, 16.0)),
-    "COVERAGE_MIDDLE": (decision, (0.3, 0.4, 0.5, 0.6, 0.7)),
+    "SHARE": (0.2, 0.3, 0.4, 0.5, 0.6),
+    "RAISE": (0.0, 0.25, 0.5, 0.75, 1.0),
+    "NEIGHBOURING": (0.9, 0.95, 0.98, 0.99, 1.0),
+    "COVERAGE_WEIGHT": (0.0, 2.0, 4.0, 8.0, 16.0),
+    "COVERAGE_MIDDLE": (0.3, 0.4, 0.5, 0.6, 0.7),
 }
-"""Where a constant is read, and the values that are tried; the other constants stay."""
+"""The values that are tried of each constant; the other constants stay."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +27,17 @@ class Fitted:
     """A gate fitted on a split, and the questions that it decides on by whom they are about."""
 
     name: str
-    state: FitState
+    gate: VectorCandidates
     positives: Evidence
     negatives: Mapping[str, Evidence]
 
     def shares(self) -> dict[str, float]:
         """Return the share that is decided rightly: of the positives "", and of each negative."""
-        levels = replace(self.state).levels("calibrated")  # a copy has nothing cached
+        gate = replace(self.gate)  # a copy has nothing cached
 
         def retrieved(evidence: Evidence) -> float:
             return float(
-                np.mean([levels.decide(near, 0, share).retrieve for near, share in evidence])
+                np.mean([gate.decide(near, coverage=share).retrieve for near, share in evidence])
             )
 
         refused = {side: 1 - retrieved(each) for side, each in self.negatives.items()}
@@ -53,11 +52,11 @@ def constants(splits: list[Split], embed: Embed) -> None:
     """
     print("\nThe constants of the default: balanced accuracy, key phrases and words")
     fitted = [_fitted(each, embed) for each in splits]
-    for constant, (module, values) in GRIDS.items():
-        present = values.index(getattr(module, constant))
+    for constant, values in GRIDS.items():
+        present = values.index(getattr(candidates, constant))
         found = []
         for value in values:
-            with patch.object(module, constant, value):
+            with patch.object(candidates, constant, value):
                 found.append([each.shares() for each in fitted])
         curves = np.array([[_balanced(one) for one in each] for each in found]).T
         print(f"\n{constant:34}" + "".join(f"{value:>7}" for value in values))
@@ -99,7 +98,7 @@ def _fitted(each: Split, embed: Embed) -> Fitted:
     }
     return Fitted(
         each.collection.name,
-        gate.candidates.fitted,
+        gate.candidates,
         each.evidence(each.positives, gate.coverage),
         {side: each.evidence(asked, gate.coverage) for side, asked in negatives.items()},
     )

@@ -15,10 +15,11 @@ from llama_index.core.schema import QueryBundle
 from llama_index.core.tools.types import ToolMetadata
 
 from benchmarks.corpus import Corpus, make
+from benchmarks.gating_collections import fit
 from benchmarks.systems import documents, langchain_posrag, llamaindex_posrag, nodes
 from langchain_posrag import ContextAwarenessGate, GatedRetriever
 from llamaindex_posrag import ContextAwarenessSelector, GatedQueryEngine
-from shared_core.gating import ContextGate, VectorCandidates
+from shared_core.gating import ContextGate
 
 SEED = 1
 PASSAGES, QUERIES, TURNS = 1_700, 100, 7
@@ -52,15 +53,11 @@ def _half_foreign(corpus: Corpus) -> Corpus:
 
 
 def _gate(corpus: Corpus) -> ContextGate:
-    ids = [str(row) for row in range(len(corpus.texts))]
     rng = np.random.default_rng(SEED)
     foreign = rng.standard_normal((80, corpus.vectors.shape[1]), np.float32)
     noise = 0.03 * rng.standard_normal(corpus.vectors.shape, np.float32)
-    return ContextGate(
-        candidates=VectorCandidates.fit(
-            ids, corpus.vectors, ids, corpus.vectors + noise, negatives=foreign
-        )
-    )
+    rows = np.arange(len(corpus.texts))
+    return ContextGate(candidates=fit(corpus.vectors, rows, corpus.vectors + noise, foreign))
 
 
 def _pairs(corpus: Corpus, gate: ContextGate) -> dict[str, tuple[Ask, Ask]]:

@@ -28,7 +28,7 @@ from benchmarks.gating_collections import (
     first_sentences,
     fit,
 )
-from shared_core.gating import ContextGate, VectorCandidates, hyde
+from shared_core.gating import VectorCandidates, hyde
 from shared_core.generation import as_generator
 
 BACKGROUND = 80
@@ -99,8 +99,5 @@ def _through(asked: Asked, known: Hypothetical, embed: Embed) -> tuple[np.ndarra
     model = as_generator(
         lambda queries: [known.texts[golds[query]] for query in queries], name="oracle"
     )
-    hook = ContextGate(
-        candidates=VectorCandidates(policy="density"), transform=hyde(model, prompt="{query}")
-    )
-    vectors = embed([hook.prepare(text) for text in asked.texts])
+    vectors = embed([*map(hyde(model, prompt="{query}"), asked.texts)])
     return vectors, [golds[text] for text in asked.texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from benchmarks.gating_collections import (
 )
 from shared_core.gating import VectorCandidates, WordCoverage
 
-POLICIES = ("calibrated", "density", "minimum", "lower_quartile", "mean", "median", 0.1)
+POLICIES = ("calibrated", "density", "minimum", "lower_quartile", "mean", "median")
 TABLE_I = "positive: 95% above 0.55, median above 0.71; negative: 95% below 0.21, median below 0.04"
 
 
@@ -59,7 +60,7 @@ def _policies(each: Split, everyday: np.ndarray, embed: Embed) -> None:
     for what, (owners, pseudo) in sources(each, embed).items():
         gate = fit(each.vectors, owners, pseudo, everyday)
         for policy in POLICIES:
-            edge = gate.with_policy(policy).levels.edge
+            edge = replace(gate, policy=policy).edge
             cells = [
                 f"{side}: {measured(positives >= edge, found < edge)}"
                 for side, found in negatives.items()
@@ -77,8 +78,7 @@ def _policies(each: Split, everyday: np.ndarray, embed: Embed) -> None:
 
 def _with_words(each: Split, gate: VectorCandidates) -> None:
     """Print what the words of the question add to its similarity."""
-    coverage = WordCoverage()
-    coverage.add(each.texts)
+    coverage = WordCoverage.of(each.texts)
 
     def retrieved(asked: Sequence[Asked]) -> np.ndarray:
         found = [pair for part in asked for pair in each.evidence(part, coverage)]
@@ -97,7 +97,7 @@ def transfer(splits: list[Split], everyday: np.ndarray) -> None:
     for source in (each.collection for each in splits):
         gate = fit(source.vectors, source.golds, source.query_vectors, everyday)
         for policy in ("calibrated", "density"):
-            edge = gate.with_policy(policy).levels.edge
+            edge = replace(gate, policy=policy).edge
             cells = []
             for each in splits:
                 if each.collection is not source:

@@ -25,18 +25,17 @@ from benchmarks.gating_collections import (
     best_edge,
     fit,
     highest,
+    key_phrases,
     measured,
 )
 from benchmarks.gating_oracle import oracle
 from shared_core.evaluation import paired_difference_interval
 from shared_core.gating import (
     EVERYDAY_QUESTIONS,
-    ContextGate,
     Transform,
     VectorCandidates,
     WordCoverage,
     generate_pseudo_queries,
-    key_phrases,
     rewriting,
 )
 from shared_core.gating.prompts import PASSAGE, REWRITE
@@ -88,13 +87,13 @@ def transforms(splits: list[Split], embed: Embed, model: Model | None) -> None:
 
 def _show(name: str, found: Found, plain: Found | None = None) -> None:
     gate, positives, negatives = found
-    print(f"  {name}: edge {gate.levels.edge:.3f}")
+    print(f"  {name}: edge {gate.edge:.3f}")
     for side, refused in negatives.items():
-        yes, no = positives >= gate.levels.edge, refused < gate.levels.edge
+        yes, no = positives >= gate.edge, refused < gate.edge
         best = balanced(positives, refused, best_edge(positives, refused))
         print(f"    {side}: {measured(yes, no)}, best {best:.3f}")
         if plain is not None:
-            edge = plain[0].levels.edge
+            edge = plain[0].edge
             print(
                 f"    less the plain question: recall {_gain(yes, plain[1] >= edge)}, "
                 f"specificity {_gain(no, plain[2][side] < edge)}"
@@ -118,12 +117,10 @@ def _through(
 
     `ahead` is called with queries before they are transformed one by one.
     """
-    # Only the hook that every host calls is used of it.
-    hook = ContextGate(candidates=VectorCandidates(policy="density"), transform=transform)
 
     def prepared(texts: Sequence[str]) -> np.ndarray:
         ahead(texts)
-        return embed([*map(hook.prepare, texts)])
+        return embed(texts if transform is None else [*map(transform, texts)])
 
     def nearest(asked: Sequence[Asked]) -> np.ndarray:
         texts = [text for part in asked for text in part.texts]
@@ -140,8 +137,7 @@ def _drawn(count: int, most: int | None) -> np.ndarray:
 
 
 def _by_rule(each: Split) -> Transform:
-    words = WordCoverage()
-    words.add(each.texts)
+    words = WordCoverage.of(each.texts)
 
     def rewritten(queries: Sequence[str]) -> list[str]:
         return [telling_words(query, words) for query in queries]

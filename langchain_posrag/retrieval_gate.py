@@ -24,11 +24,9 @@ from langchain_posrag.documents import (
 )
 from langchain_posrag.options import CheckedOptions
 from langchain_posrag.retrievers import CAUSRetriever
-from shared_core import HybridIndex
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, Transform
-from shared_core.gating.fit import FitArguments, fit_gate, fit_index
+from shared_core.gating.fit import FitArguments, fit_behind
 from shared_core.gating.gate import Embedder, Found
-from shared_core.index.engine import tokenizer_of
 from shared_core.types import Tokenizer
 
 RUN = "retrieve_or_not"
@@ -115,20 +113,19 @@ class RetrievalGate(CheckedOptions):
         given: dict[str, Any] = {**options}
         fit: Any = {name: given.pop(name) for name in FitArguments.__annotations__ if name in given}
         model, own = model_of(retriever, embeddings), _own(retriever)
-        embed = embedder_of(model).queries
-        if own is not None:
-            fit.setdefault("tokenizer", tokenizer_of(own.index))
+        passages = None
         if contexts is not None:
             contexts = check_documents(contexts, "contexts")
             texts = [each.page_content for each in contexts]
-            vectors = model.embed_documents(texts)
-            gate = fit_gate([*map(id_of, contexts)], texts, vectors, embed, **fit)
-        elif own is not None and isinstance(own.index, HybridIndex):
-            verify = None if embeddings is None else lambda text: model.embed_documents([text])[0]
-            gate = fit_index(own.index, embed, verify=verify, **fit)
-        else:
-            name = type(retriever).__name__
-            raise ValueError(f"{name} does not expose its documents: give contexts=")
+            passages = [*map(id_of, contexts)], texts, model.embed_documents(texts)
+        gate = fit_behind(
+            None if own is None else own.index,
+            passages,
+            embedder_of(model),
+            verify=embeddings is not None,
+            missing=f"{type(retriever).__name__} does not expose its documents: give contexts=",
+            **fit,
+        )
         return cls(retriever=retriever, gate=gate, embeddings=model, **given)
 
     @classmethod

@@ -23,12 +23,10 @@ from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrieval import EngineRetriever
 from llamaindex_posrag.retrievers import CAUSRetriever
-from shared_core import HybridIndex
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
-from shared_core.gating.fit import FitArguments, fit_gate, fit_index
+from shared_core.gating.fit import FitArguments, fit_behind
 from shared_core.gating.gate import Embedder, Found
-from shared_core.index.engine import tokenizer_of
 from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
@@ -155,20 +153,21 @@ def fit_for(
     model = own.embed_model if embed_model is None and own is not None else embed_model
     if model is None:
         raise ValueError(f"{type(retriever).__name__} has no embedding model: give embed_model=")
-    embed = embedder_of(model).queries
-    if isinstance(retriever, EngineRetriever):
-        fit.setdefault("tokenizer", tokenizer_of(retriever._engine))
     if nodes is None and isinstance(retriever, FusingRetriever):
         nodes = retriever.nodes
+    given = None
     if nodes is not None:
         nodes = check_each(nodes, "nodes", BaseNode)
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
-        gate = fit_gate(ids, texts, embed_nodes(model, nodes), embed, **fit)
-    elif own is not None and isinstance(own.index, HybridIndex):
-        verify = None if embed_model is None else embed_model.get_text_embedding
-        gate = fit_index(own.index, embed, verify=verify, **fit)
-    else:
-        raise ValueError(f"{type(retriever).__name__} does not expose its nodes: give nodes=")
+        given = ids, texts, embed_nodes(model, nodes)
+    gate = fit_behind(
+        retriever._engine if isinstance(retriever, EngineRetriever) else None,
+        given,
+        embedder_of(model),
+        verify=embed_model is not None,
+        missing=f"{type(retriever).__name__} does not expose its nodes: give nodes=",
+        **fit,
+    )
     return RetrievalGate(gate, model)
 
 

@@ -27,7 +27,7 @@ from shared_core.errors import (
 )
 from shared_core.gating import (
     GatedPrompts,
-    choose_policy,
+    choose_threshold,
     generate_pseudo_queries,
     hyde,
     rewriting,
@@ -107,7 +107,7 @@ __all__ = [
     "UShape",
     "UShapeBestLast",
     "adopt",
-    "choose_policy",
+    "choose_threshold",
     "connect",
     "decide_order",
     "draw_profile",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared_core.gating.candidates import EVERYDAY_QUESTIONS, VectorCandidates
 from shared_core.gating.decision import Policy, RetrievalDecision
-from shared_core.gating.fit import PolicyChoice, choose_policy
+from shared_core.gating.fit import choose_threshold
 from shared_core.gating.gate import ContextGate
 from shared_core.gating.prompts import (
     CHAIN_OF_THOUGHT,
@@ -12,11 +12,10 @@ from shared_core.gating.prompts import (
     Transform,
     generate_pseudo_queries,
     hyde,
-    read_pseudo_queries,
     rewriting,
     unwrapped,
 )
-from shared_core.gating.words import WordCoverage, key_phrases
+from shared_core.gating.words import WordCoverage
 
 __all__ = [
     "CHAIN_OF_THOUGHT",
@@ -24,16 +23,13 @@ __all__ = [
     "ContextGate",
     "GatedPrompts",
     "Policy",
-    "PolicyChoice",
     "RetrievalDecision",
     "Transform",
     "VectorCandidates",
     "WordCoverage",
-    "choose_policy",
+    "choose_threshold",
     "generate_pseudo_queries",
     "hyde",
-    "key_phrases",
-    "read_pseudo_queries",
     "rewriting",
     "unwrapped",
 ]

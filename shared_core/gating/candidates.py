@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from typing import Self
 
@@ -15,15 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Embed, Rows, Scores, Vectors
-from shared_core.checking import check_several
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.gating.decision import (
-    NEIGHBOURING,
-    Levels,
-    Policy,
-    RetrievalDecision,
-    check_policy,
-)
+from shared_core.gating.decision import STATISTICS, Policy, RetrievalDecision
 from shared_core.vectors import model_mismatch, unit_rows
 
 PARTS = 16
@@ -34,7 +27,6 @@ ASKED = 1000
 
 _CUT_BY = 20_000
 """Passages by which the parts are found; the others go to the nearest."""
-
 
 EVERYDAY_QUESTIONS: tuple[str, ...] = tuple(
     json.loads((files(__package__) / "everyday_questions.json").read_text("utf-8"))
@@ -51,7 +43,32 @@ LEAST_SEPARATION = 0.75
 LEAST_NEGATIVES = 10
 """Fewest foreign questions for a meaningful median."""
 
-_writing = threading.Lock()  # one for all gates, as they are written in moments, and copied
+SHARE = 0.4
+"""Position of an edge between the everyday questions (0) and the pseudo-queries (1).
+
+Generated questions repeat the words of their context, so they are about as similar to it as a text
+can be. People ask for one detail in other words; their questions are anywhere down to the foreign
+ones. All levels, and the edge with them, move with the corpus, its size and the embedding model.
+Accuracy is flat around the constants: ``python -m benchmarks.gating``.
+"""
+
+NEIGHBOURING = 0.99
+"""Share of the questions about other parts of the corpus below their level."""
+
+RAISE = 0.5
+"""How far the edge is raised towards that level, where it lies above."""
+
+STEEPNESS = 8.0
+"""Change in the log-odds that the corpus answers, from the foreign level to the near level."""
+
+COVERAGE_WEIGHT = 4.0
+"""Change in the log-odds by a share of 1 of a query's words beyond the middle."""
+
+COVERAGE_MIDDLE = 0.5
+"""Share of a query's words up to which they are no evidence.
+
+People who use other words than the corpus does would be refused by those that are missing.
+"""
 
 
 def neighbouring_similarities(vectors: Vectors, owners: Rows, questions: Vectors) -> Scores:
@@ -104,150 +121,60 @@ def parts(vectors: Vectors) -> Rows:
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitState:
-    """The state of a fit; replaced as a whole, so that other threads may decide meanwhile.
-
-    Attributes
-    ----------
-    foreign, texts
-        The unit vectors of the foreign questions, shape (m, dim), and their texts; there may be
-        none, and no texts if only vectors were given.
-    dim
-        Dimension of the vectors; None before the first.
-    ids
-        Context id -> its row.
-    owners, similarities
-        Row of each pseudo-query's context, and its similarity to it, shape (n,).
-    foreign_similarities
-        Similarity of each context to each foreign question, shape (len(ids), m).
-    neighbouring
-        Highest similarities of questions about other parts of the corpus, ascending; see
-        `neighbouring_similarities`. Empty where they are not known.
-    """
-
-    foreign: Vectors
-    texts: Sequence[str]
-    dim: int | None
-    ids: Mapping[str, int] = field(default_factory=dict)
-    owners: Rows = field(default_factory=lambda: np.empty(0, np.intp))
-    similarities: Scores = field(default_factory=lambda: np.empty(0))
-    foreign_similarities: Vectors
-    neighbouring: Scores = field(default_factory=lambda: np.empty(0))
-    _levels: dict[Policy, Levels] = field(default_factory=dict, init=False)
-
-    @classmethod
-    def empty(cls, foreign: Vectors, texts: Sequence[str]) -> Self:
-        """Return the state without a context."""
-        count, dim = foreign.shape
-        nothing = np.empty((0, count), np.float32)
-        return cls(foreign=foreign, texts=texts, dim=dim or None, foreign_similarities=nothing)
-
-    def extended(
-        self, ids: Sequence[str], contexts: Vectors, rows: Rows, queries: Vectors
-    ) -> FitState:
-        """Return this with new contexts, and pseudo-queries of the contexts in `rows`."""
-        count, dim = len(self.ids), contexts.shape[1]
-        asked = self.foreign.reshape(len(self.foreign), dim)
-        # One dot product per pair: unlike a matrix product it does not depend on the other rows.
-        near = np.vecdot(contexts[:, None, :], asked)
-        own = np.vecdot(queries, contexts[rows]).astype(np.float64)
-        return replace(
-            self,
-            dim=dim,
-            ids={**self.ids, **{id: count + row for row, id in enumerate(ids)}},
-            owners=np.concatenate([self.owners, count + rows]),
-            similarities=np.concatenate([self.similarities, own]),
-            foreign_similarities=np.concatenate([self.foreign_similarities, near]),
-        )
-
-    def without(self, ids: Iterable[str]) -> FitState:
-        """Return this without the contexts among `ids`."""
-        stays = np.ones(len(self.ids), np.bool_)
-        stays[[self.ids[id] for id in ids if id in self.ids]] = False
-        if stays.all():
-            return self
-        own, moved = stays[self.owners], np.cumsum(stays) - 1
-        return replace(
-            self,
-            ids={id: int(moved[row]) for id, row in self.ids.items() if stays[row]},
-            owners=moved[self.owners[own]],
-            similarities=self.similarities[own],
-            foreign_similarities=self.foreign_similarities[stays],
-        )
-
-    def highest_foreign(self) -> Scores:
-        """Return each foreign question's highest similarity, ascending; empty without any."""
-        if not self.ids:
-            return np.empty(0)
-        return np.sort(self.foreign_similarities.max(axis=0).astype(np.float64))
-
-    def levels(self, policy: Policy) -> Levels:
-        """Return the levels under a policy, cached; see `VectorCandidates.levels`."""
-        if policy not in self._levels:
-            foreign = _quantile(self.highest_foreign(), 0.5)
-            neighbouring = _quantile(self.neighbouring, NEIGHBOURING)
-            own = np.sort(self.similarities)
-            self._levels[policy] = Levels.of(own, foreign, neighbouring, policy)
-        return self._levels[policy]
-
-
+@dataclass(frozen=True, kw_only=True, eq=False)
 class VectorCandidates:
     """Decides by a query's highest similarity whether to retrieve from the corpus.
 
-    It keeps the similarity of each pseudo-query to its own context, and of each context to the
-    questions that are foreign to the corpus (4 bytes each). Contexts are added and deleted by id;
-    the result is that of a new fit, but for the level of neighbouring questions, which stays.
+    Made by `fit`; when the corpus has changed, fit again. `dataclasses.replace` gives the same fit
+    another policy or threshold.
 
-    Parameters
+    Attributes
     ----------
+    similarities
+        Similarities of the pseudo-queries to their own contexts, ascending.
+    foreign_similarities
+        Highest similarities of the foreign questions to the corpus, ascending.
+    neighbouring
+        Those of questions about other parts of the corpus; see `neighbouring_similarities`. Empty
+        where they are not known: then they move nothing.
+    text, vector
+        One of the foreign questions, and its unit vector, shape (dim,); see `verify_embeddings`.
     policy
-        See `Policy`. ``"calibrated"`` lies between the foreign questions and the pseudo-queries
-        (`Levels`). The others are those of the paper, one-sided: ``"density"`` is the lower edge
-        of the shortest interval that holds 95% of the pseudo-queries. None: calibrated if there
-        are foreign questions, otherwise density.
+        ``"calibrated"`` lies between the foreign questions and the pseudo-queries, see `edge`. The
+        others are those of the paper, one-sided: ``"density"`` is the lower edge of the shortest
+        interval that holds 95% of the pseudo-queries.
     threshold
         CAG's T, in units of similarity: how far above the statistic a query must be.
-    embed
-        The embedding model; called once, for the foreign questions.
-    negatives
-        The foreign questions: at least 10 that the corpus does not answer. Texts if `embed` is
-        given, by default `EVERYDAY_QUESTIONS`; otherwise vectors, shape (m, dim).
 
     Raises
     ------
     ValueError
-        If an option is unknown or not finite, or `negatives` are too few or of the wrong kind.
+        If `policy` is unknown, needs more pseudo-queries, or is ``"calibrated"`` where they are no
+        more similar to their contexts than foreign questions are to the corpus; or if `threshold`
+        is not finite.
     """
 
-    def __init__(
-        self,
-        *,
-        policy: Policy | None = None,
-        threshold: float = 0.0,
-        embed: Embed | None = None,
-        negatives: npt.ArrayLike | None = None,
-    ) -> None:
-        foreign, texts = _foreign_questions(embed, negatives)
-        if policy is None:
-            policy = "calibrated" if len(foreign) else "density"
-        self._set(FitState.empty(foreign, texts), policy, threshold)
+    similarities: Scores = field(repr=False)
+    foreign_similarities: Scores = field(repr=False)
+    neighbouring: Scores = field(repr=False)
+    text: str = field(repr=False)
+    vector: Vectors = field(repr=False)
+    policy: Policy = "calibrated"
+    threshold: float = 0.0
 
-    @classmethod
-    def of(cls, fitted: FitState, policy: Policy, threshold: float) -> Self:
-        """Return a gate with an existing fit."""
-        candidates = cls.__new__(cls)
-        candidates._set(fitted, policy, threshold)
-        return candidates
-
-    def _set(self, fitted: FitState, policy: Policy, threshold: float) -> None:
-        if policy == "calibrated" and not len(fitted.foreign):
+    def __post_init__(self) -> None:
+        if self.policy not in STATISTICS:
+            raise ValueError(f"policy must be one of {', '.join(STATISTICS)}, got {self.policy!r}")
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"threshold must be finite, got {self.threshold}")
+        needed, _ = STATISTICS[self.policy]
+        if self.similarities.size < needed:
             raise ValueError(
-                "policy 'calibrated' needs foreign questions: give embed= or negatives="
+                f"the policy {self.policy!r} needs at least {needed} pseudo-queries, got "
+                f"{self.similarities.size}: fit more, or use policy='minimum'"
             )
-        self._fitted = fitted
-        self._policy = check_policy(policy)
-        self._threshold = _check_finite(threshold, "threshold")
+        if self.policy == "calibrated" and not self._apart:
+            raise ValueError(self._fault)
 
     @classmethod
     def fit(
@@ -256,16 +183,16 @@ class VectorCandidates:
         vectors: npt.ArrayLike,
         owners: Sequence[str],
         pseudo_queries: npt.ArrayLike,
+        embed: Embed,
         *,
-        policy: Policy | None = None,
+        negatives: Sequence[str] = EVERYDAY_QUESTIONS,
+        policy: Policy = "calibrated",
         threshold: float = 0.0,
-        embed: Embed | None = None,
-        negatives: npt.ArrayLike | None = None,
     ) -> Self:
-        """Fit on contexts and their pseudo-queries; pass what does not fit in memory to `add`.
+        """Fit on contexts and their pseudo-queries.
 
         Warns if the pseudo-queries are no nearer to their contexts than foreign questions are to
-        the corpus; ``"calibrated"`` raises then.
+        the corpus; ``"calibrated"`` raises then. Warns, too, of a low `separation`.
 
         Parameters
         ----------
@@ -274,119 +201,86 @@ class VectorCandidates:
         owners, pseudo_queries
             The pseudo-queries: the id of each one's context, and embeddings of shape
             (len(owners), dim). A context may have none.
-        policy, threshold, embed, negatives
+        embed
+            The embedding model; called once, for the foreign questions.
+        negatives
+            The foreign questions: at least 10 that the corpus does not answer.
+        policy, threshold
             As in the class.
 
         Raises
         ------
         ValueError
-            If an argument is out of range, or there are too few pseudo-queries for the policy.
+            If ids are not unique, an owner is not among them, vectors are invalid, `negatives` are
+            too few, or as in the class.
         """
-        candidates = cls(policy=policy, threshold=threshold, embed=embed, negatives=negatives)
-        candidates.add(ids, vectors, owners, pseudo_queries)
-        if len(candidates._fitted.foreign):
-            candidates._learn_neighbours(vectors, pseudo_queries)
-        elif policy is None:
-            warnings.warn(
-                "no foreign questions were given, so the 95% density edge is not calibrated and "
-                "users' questions will often be below it: give embed=",
-                stacklevel=2,
+        row_of = {id: row for row, id in enumerate(ids)}
+        if len(row_of) < len(ids):
+            raise ValueError(f"ids must be unique, got {len(ids) - len(row_of)} duplicates")
+        unknown = next((owner for owner in owners if owner not in row_of), None)
+        if unknown is not None:
+            raise ValueError(f"a pseudo-query belongs to {unknown!r}, which is not among the ids")
+        if len(negatives) < LEAST_NEGATIVES:
+            raise ValueError(
+                f"negatives: at least {LEAST_NEGATIVES} questions are needed, got {len(negatives)}"
             )
-        fault = candidates.levels.fault
-        if fault is not None:
-            warnings.warn(f"there are no probabilities, and no coverage: {fault}", stacklevel=2)
-        elif candidates.separation < LEAST_SEPARATION:
+        rows = np.array([row_of[owner] for owner in owners], np.intp)
+        foreign = unit_rows(embed([*negatives]), len(negatives), "negatives")
+        dim = foreign.shape[1]
+        contexts = unit_rows(vectors, len(ids), "contexts", dim=dim)
+        questions = unit_rows(pseudo_queries, len(rows), "pseudo-queries", dim=dim)
+        known = int(foreign.any(axis=1).argmax())  # a vector of zeros has no direction to compare
+        fitted = cls(
+            similarities=np.sort(np.vecdot(questions, contexts[rows]).astype(np.float64)),
+            foreign_similarities=np.sort(
+                (foreign @ contexts.T).max(axis=1, initial=-1).astype(np.float64)
+            ),
+            neighbouring=neighbouring_similarities(contexts, rows, questions),
+            text=negatives[known],
+            vector=foreign[known],
+            policy=policy,
+            threshold=threshold,
+        )
+        if not fitted._apart:
+            warnings.warn(f"words of queries cannot be weighed: {fitted._fault}", stacklevel=2)
+        elif fitted.separation < LEAST_SEPARATION:
             warnings.warn(
                 "questions about one part of the corpus can hardly be told from those about "
-                f"another: of those made for the fit, {candidates.separation:.0%} were (50% is "
+                f"another: of those made for the fit, {fitted.separation:.0%} were (50% is "
                 "chance), so expect no more from people's questions about neighbouring topics",
                 stacklevel=2,
             )
-        return candidates
+        return fitted
 
-    def _learn_neighbours(self, vectors: npt.ArrayLike, pseudo_queries: npt.ArrayLike) -> None:
-        fitted = self._fitted
-        contexts = unit_rows(vectors, len(fitted.ids), "contexts")
-        questions = unit_rows(pseudo_queries, len(fitted.owners), "pseudo-queries")
-        found = neighbouring_similarities(contexts, fitted.owners, questions)
-        self._fitted = replace(fitted, neighbouring=found)
+    @cached_property
+    def near(self) -> float:
+        """Median similarity of a pseudo-query to its own context."""
+        return float(np.median(self.similarities))
 
-    def add(
-        self,
-        ids: Sequence[str],
-        vectors: npt.ArrayLike,
-        owners: Sequence[str],
-        pseudo_queries: npt.ArrayLike,
-    ) -> None:
-        """Add contexts with their pseudo-queries, or replace those whose id exists.
+    @cached_property
+    def foreign(self) -> float:
+        """Median over the foreign questions of the highest similarity to the corpus."""
+        return float(np.median(self.foreign_similarities))
 
-        Adds all of them or none. The parameters are those of `fit`.
+    @cached_property
+    def edge(self) -> float:
+        """Lower edge of the distribution under the policy (CAG's P), in units of similarity.
 
-        Raises
-        ------
-        ValueError
-            If ids are not unique, an owner is not among `ids`, or vectors are invalid.
+        For ``"calibrated"`` it is ::
+
+            everyday = foreign + 0.4 * (near - foreign)
+            edge = max(everyday, (everyday + level) / 2)
+
+        where 99% of the `neighbouring` similarities are below the level.
         """
-        ids = list(ids)
-        place = {id: row for row, id in enumerate(ids)}
-        if len(place) < len(ids):
-            raise ValueError(f"ids must be unique, got {len(ids) - len(place)} duplicates")
-        unknown = next((owner for owner in owners if owner not in place), None)
-        if unknown is not None:
-            raise ValueError(f"a pseudo-query belongs to {unknown!r}, which is not among the ids")
-        if not ids:
-            return
-        rows = np.array([place[owner] for owner in owners], np.intp)
-        with _writing:
-            contexts = unit_rows(vectors, len(ids), "contexts", dim=self._fitted.dim)
-            dim = contexts.shape[1]
-            queries = unit_rows(pseudo_queries, len(rows), "pseudo-queries", dim=dim)
-            self._fitted = self._fitted.without(ids).extended(ids, contexts, rows, queries)
-
-    def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete contexts with their pseudo-queries; return the ids that existed."""
-        check_several(ids)
-        with _writing:
-            found = [id for id in dict.fromkeys(ids) if id in self._fitted.ids]
-            self._fitted = self._fitted.without(found)
-        return found
-
-    def __len__(self) -> int:
-        return len(self._fitted.ids)
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._fitted.ids
-
-    def __repr__(self) -> str:
-        return (
-            f"VectorCandidates({len(self)} contexts, {self.similarities.size} pseudo-queries, "
-            f"policy={self.policy!r})"
-        )
-
-    @property
-    def fitted(self) -> FitState:
-        """The state of the fit, immutable; `add` and `delete` replace it."""
-        return self._fitted
-
-    @property
-    def policy(self) -> Policy:
-        """The policy; see `with_policy` for another."""
-        return self._policy
-
-    @property
-    def threshold(self) -> float:
-        """How far above the statistic of the policy a query must be."""
-        return self._threshold
-
-    @property
-    def similarities(self) -> Scores:
-        """Similarities of the pseudo-queries to their own contexts, ascending."""
-        return np.sort(self._fitted.similarities)
-
-    @property
-    def foreign_similarities(self) -> Scores:
-        """Highest similarities of the foreign questions to the corpus, ascending."""
-        return self._fitted.highest_foreign()
+        if self.policy != "calibrated":
+            _, statistic = STATISTICS[self.policy]
+            return float(statistic(self.similarities))
+        everyday = self.foreign + SHARE * (self.near - self.foreign)
+        if not self.neighbouring.size:
+            return everyday
+        level = float(np.quantile(self.neighbouring, NEIGHBOURING))
+        return max(everyday, (1 - RAISE) * everyday + RAISE * level)
 
     @property
     def separation(self) -> float:
@@ -395,23 +289,22 @@ class VectorCandidates:
         The mean of the share of the ones at or above the edge, and of the others below it, in
         [0, 1]; 0.5 is chance. NaN where the others are not known.
         """
-        own, others = self._fitted.similarities, self._fitted.neighbouring
-        if not own.size or not others.size:
+        if not self.neighbouring.size:
             return math.nan
-        edge = self.levels.edge
-        return float((own >= edge).mean() + (others < edge).mean()) / 2
+        own, others = self.similarities >= self.edge, self.neighbouring < self.edge
+        return float(own.mean() + others.mean()) / 2
 
     @property
-    def levels(self) -> Levels:
-        """The levels that a query is compared with.
+    def _apart(self) -> bool:
+        return self.near > self.foreign
 
-        Raises
-        ------
-        ValueError
-            If there are too few pseudo-queries for the policy, or, for ``"calibrated"``, they are
-            no more similar to their contexts than foreign questions are to the corpus.
-        """
-        return self._fitted.levels(self.policy)
+    @property
+    def _fault(self) -> str:
+        return (
+            f"pseudo-queries have a median similarity of {self.near:.3f} to their contexts, no "
+            f"more than the {self.foreign:.3f} of questions foreign to the corpus: give "
+            "pseudo-queries of these contexts, and negatives= that the corpus does not answer"
+        )
 
     def decide(
         self, similarity: float | Sequence[float], *, coverage: float | None = None
@@ -430,21 +323,49 @@ class VectorCandidates:
         Raises
         ------
         ValueError
-            If a similarity is not a finite number, `coverage` is outside [0, 1] or is given
-            without foreign questions, or as in `levels`.
+            If a similarity is not a finite number, or `coverage` is outside [0, 1] or is given
+            where `near` is not above `foreign`.
         """
-        nearest = _highest(similarity)
-        if nearest is None:
+        values = np.asarray(similarity)
+        if values.dtype.kind not in "fiu":
+            raise ValueError(f"a similarity must be a number, got {similarity!r:.80}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"a similarity must be finite, got {similarity!r:.80}")
+        if not values.size:
             return RetrievalDecision(
                 retrieve=False,
-                policy=str(self.policy),
+                policy=self.policy,
                 reason="the retriever returned no passage: answer without context",
             )
-        return self.levels.decide(nearest, self.threshold, coverage)
+        nearest, edge = float(values.max()), self.edge
+        margin = nearest - edge - self.threshold
+        retrieve, words = margin >= 0, ""
+        if coverage is not None:
+            retrieve = self._log_odds(margin, coverage) >= 0
+            words = f", with {coverage:.0%} of its words there"
+        bar = f"{edge:.3f}" + (f" {self.threshold:+.3f}" if self.threshold else "")
+        return RetrievalDecision(
+            retrieve=retrieve,
+            similarity=nearest,
+            statistic=edge,
+            interval=(edge, max(edge, float(self.similarities[-1]))),
+            margin=margin,
+            policy=self.policy,
+            reason=(
+                f"similarity {nearest:.3f} is {'not below' if margin >= 0 else 'below'} the "
+                f"{self.policy} edge {bar}{words}: "
+                f"{'retrieve' if retrieve else 'answer without context'}"
+            ),
+        )
 
-    def with_policy(self, policy: Policy, threshold: float = 0.0) -> Self:
-        """Return a gate with the same fit and another policy and threshold."""
-        return self.of(self._fitted, policy, threshold)
+    def _log_odds(self, margin: float, coverage: float) -> float:
+        """Return the log-odds, with even prior odds, that the corpus answers the query."""
+        if not 0 <= coverage <= 1:
+            raise ValueError(f"coverage must lie in [0, 1], got {coverage}")
+        if not self._apart:
+            raise ValueError(self._fault)
+        words = COVERAGE_WEIGHT * max(0.0, coverage - COVERAGE_MIDDLE)
+        return STEEPNESS * margin / (self.near - self.foreign) + words
 
     def verify_embeddings(self, embed: Embed) -> None:
         """Check that `embed` is the model of the fit, by embedding one known question again.
@@ -453,60 +374,10 @@ class VectorCandidates:
         ------
         EmbeddingMismatchError
             If the vector has another dimension or another direction.
-        ValueError
-            If the fit has no text to check with, as it was not given `embed`.
         """
-        fitted = self._fitted
-        # A vector of zeros has no direction to compare.
-        known = next((at for at in range(len(fitted.texts)) if fitted.foreign[at].any()), None)
-        if known is None:
-            raise ValueError(
-                "nothing to verify with: the fit has no text of its model; fit again with embed=, "
-                "or load without embed= to skip the check"
-            )
-        again = np.asarray(embed([fitted.texts[known]])).reshape(-1)
-        found = model_mismatch(fitted.foreign[known], again)
+        found = model_mismatch(self.vector, np.asarray(embed([self.text])).reshape(-1))
         if found is not None:
             raise EmbeddingMismatchError(
                 "the embedding model is not the one the gate was fitted with: a known question "
                 f"{found}; fit the gate again"
             )
-
-
-def _foreign_questions(
-    embed: Embed | None, negatives: npt.ArrayLike | None
-) -> tuple[Vectors, list[str]]:
-    """Return the questions of `VectorCandidates`; none without `embed` and `negatives`."""
-    if negatives is None:
-        if embed is None:
-            return np.empty((0, 0), np.float32), []
-        negatives = EVERYDAY_QUESTIONS
-    rows = [*np.atleast_1d(np.asarray(negatives))]
-    if len(rows) < LEAST_NEGATIVES:
-        raise ValueError(
-            f"negatives: at least {LEAST_NEGATIVES} questions are needed, got {len(rows)}"
-        )
-    if all(isinstance(row, str) for row in rows) is (embed is None):
-        raise ValueError("negatives must be texts where embed= is given, else their vectors")
-    texts = [] if embed is None else [str(row) for row in rows]
-    vectors = negatives if embed is None else embed(texts)
-    return unit_rows(vectors, len(rows), "negatives"), texts
-
-
-def _quantile(values: Scores, share: float) -> float | None:
-    return float(np.quantile(values, share)) if values.size else None
-
-
-def _highest(similarities: float | Sequence[float]) -> float | None:
-    """Return the highest similarity, or None; ValueError if one is not a finite number."""
-    values = np.asarray(similarities)
-    if values.dtype.kind not in "fiu":
-        raise ValueError(f"a similarity must be a number, got {similarities!r:.80}")
-    numbers = values.reshape(-1).astype(np.float64).tolist()
-    return max((_check_finite(value, "similarity") for value in numbers), default=None)
-
-
-def _check_finite(value: float, name: str) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}")
-    return float(value)

@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from shared_core.errors import CorruptIndexError, IndexFormatError
 from shared_core.files import replacing
-from shared_core.gating.candidates import FitState, VectorCandidates
+from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.words import WordCoverage, plain_words
 from shared_core.types import Tokenizer
 
 KIND = "posrag-vector-candidates"
-FORMAT = 4
+FORMAT = 5
 
-ARRAYS = ("owners", "similarities", "foreign", "foreign_similarities", "neighbouring")
-"""Arrays of a `FitState` that are written under their own names."""
+ARRAYS = ("similarities", "foreign_similarities", "neighbouring", "vector")
+"""Arrays of `VectorCandidates`, written under their own names."""
 
 
 def write_gate(
@@ -33,27 +33,21 @@ def write_gate(
     transformed: bool,
 ) -> None:
     """Write a fitted gate, and whether it has a transform; see `ContextGate.save`."""
-    fitted = candidates.fitted
-    for id in fitted.ids:
-        if not isinstance(id, str | int):  # JSON would make another object of it, or fail
-            raise ValueError(f"ids must be strings to be saved, got {id!r:.80}")
     counts = {} if coverage is None else coverage.counts
     about = {
         "kind": KIND,
         "format": FORMAT,
         "policy": candidates.policy,
         "threshold": candidates.threshold,
+        "text": candidates.text,
         "transformed": transformed,
-        "dim": fitted.dim,
-        "ids": [*fitted.ids],
-        "foreign": [*fitted.texts],
-        "passages": None if coverage is None else len(coverage),
+        "passages": None if coverage is None else coverage.passages,
         "words": [*counts],
         "own_split": coverage is not None and coverage.tokenizer is not plain_words,
     }
     arrays: dict[str, Any] = {
         "manifest": np.frombuffer(json.dumps(about).encode(), np.uint8),
-        **{name: getattr(fitted, name) for name in ARRAYS},
+        **{name: getattr(candidates, name) for name in ARRAYS},
         "counts": np.fromiter(counts.values(), np.int64, len(counts)),
     }
     with replacing(path) as file:
@@ -76,14 +70,12 @@ def read_gate(
     coverage = None
     if about["passages"] is not None:
         counts = dict(zip(about["words"], arrays["counts"].tolist(), strict=True))
-        coverage = WordCoverage(tokenizer or plain_words, passages=about["passages"], counts=counts)
-    fitted = FitState(
-        texts=about["foreign"],
-        dim=about["dim"],
-        ids={id: row for row, id in enumerate(about["ids"])},
-        **{name: arrays[name] for name in ARRAYS},
-    )
-    return VectorCandidates.of(fitted, about["policy"], about["threshold"]), coverage
+        coverage = WordCoverage(
+            passages=about["passages"], counts=counts, tokenizer=tokenizer or plain_words
+        )
+    fitted: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
+    fitted |= {name: about[name] for name in ("text", "policy", "threshold")}
+    return VectorCandidates(**fitted), coverage
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

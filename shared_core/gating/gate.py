@@ -210,11 +210,6 @@ class ContextGate:
 
         Candidates and coverage are written. A transform and a custom tokenizer are not: give them
         to `load` again, which asks for them.
-
-        Raises
-        ------
-        ValueError
-            If an id is not a string.
         """
         transformed = self.transform is not None
         write_gate(Path(path), self.candidates, self.coverage, transformed=transformed)
@@ -250,8 +245,7 @@ class ContextGate:
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         ValueError
-            If the fit has no text to check `embed` with, or `transform` or `tokenizer` is missing
-            or not needed.
+            If `transform` or `tokenizer` is missing or not needed.
         """
         transformed = transform is not None
         candidates, coverage = read_gate(Path(path), tokenizer, transformed=transformed)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.files import check_fields, read_lines, shorten_json
 from shared_core.generation import Journal, ModelClient, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
@@ -136,34 +134,6 @@ def unwrapped(query: str) -> str:
     if query.startswith(_BEFORE) and query.endswith(_AFTER):
         return query[len(_BEFORE) : -len(_AFTER)]
     return query
-
-
-def read_pseudo_queries(path: str | Path) -> list[tuple[str, str]]:
-    """Read pseudo-queries from JSON lines of ``{"id": context, "text": question}``.
-
-    Other fields and blank lines are ignored.
-
-    Returns
-    -------
-    list of (str, str)
-        Pairs of a context's id and the text of the pseudo-query.
-
-    Raises
-    ------
-    ValueError
-        If a line has another form; the message names file and line.
-    OSError
-        If the file cannot be read.
-    """
-    return [*read_lines(Path(path), _pair)]
-
-
-def _pair(data: Mapping[str, Any]) -> tuple[str, str]:
-    check_fields(data, ("id", "text"))
-    pair = data["id"], data["text"]
-    if not all(isinstance(value, str) and value.strip() for value in pair):
-        raise ValueError(f"id and text must be strings, not blank, got {shorten_json(pair)}")
-    return pair
 
 
 def generate_pseudo_queries(

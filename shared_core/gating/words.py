@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
 from shared_core.checking import check_count
 from shared_core.types import Tokenizer
@@ -21,63 +23,34 @@ def plain_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WordCoverage:
-    """Counts the passages in which each word occurs, and weights the words of queries by it.
+    """Weights the words of queries by the number of passages in which each occurs.
 
-    Parameters
+    Attributes
     ----------
+    passages
+        Number of passages that were counted.
+    counts
+        Word -> number of passages in which it occurs.
     tokenizer
-        Text to words; `plain_words` by default.
-    passages, counts
-        Passages that were counted before, and the `counts` of them; by default none.
+        Text to words.
     """
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer = plain_words,
-        *,
-        passages: int = 0,
-        counts: Mapping[str, int] | None = None,
-    ) -> None:
-        self.tokenizer = tokenizer
-        self._passages = passages
-        self._counts: Counter[str] = Counter(counts)
+    passages: int
+    counts: Mapping[str, int] = field(repr=False)
+    tokenizer: Tokenizer = plain_words
 
-    def __len__(self) -> int:
-        return self._passages
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Word -> number of passages in which it occurs; a copy."""
-        return dict(+self._counts)
-
-    def add(self, texts: Iterable[str]) -> None:
-        """Add passages to the counts."""
-        for text in texts:
-            self._passages += 1
-            self._counts.update({*self.tokenizer(text)})
-
-    def delete(self, texts: Iterable[str]) -> None:
-        """Remove passages from the counts; each must have been added.
-
-        Raises
-        ------
-        ValueError
-            If a passage holds a word that no counted passage does; those before it are removed.
-        """
-        for text in texts:
-            words = {*self.tokenizer(text)}
-            unknown = next((word for word in words if self._counts[word] < 1), None)
-            if unknown is not None or not self._passages:
-                word = "it" if unknown is None else repr(unknown)
-                raise ValueError(f"{text!r:.80} was never added: no counted passage holds {word}")
-            self._passages -= 1
-            self._counts.subtract(words)
+    @classmethod
+    def of(cls, texts: Sequence[str], tokenizer: Tokenizer = plain_words) -> Self:
+        """Count the words of passages."""
+        counts = Counter(word for text in texts for word in {*tokenizer(text)})
+        return cls(passages=len(texts), counts=counts, tokenizer=tokenizer)
 
     def weight(self, word: str) -> float:
         """Return the idf of a word as in BM25, positive; rarer words weigh more."""
-        count = self._counts[word]
-        return math.log1p((self._passages - count + 0.5) / (count + 0.5))
+        count = self.counts.get(word, 0)
+        return math.log1p((self.passages - count + 0.5) / (count + 0.5))
 
     def share(self, query: str, passages: Sequence[str]) -> float:
         """Return the share by weight of the query's words that the best passage holds.
@@ -103,39 +76,14 @@ class WordCoverage:
         return min(1.0, best / total)
 
 
-def key_phrases(
-    texts: Sequence[str], *, count: int = PHRASES, tokenizer: Tokenizer = plain_words
-) -> list[str]:
-    """Return the words that distinguish each passage from the others, in their order.
-
-    The best pseudo-queries without a model: a few such words are about as similar to their passage
-    as a person's question is, while whole sentences are much more similar. The accuracy with each
-    source: ``python -m benchmarks.gating``.
-
-    Parameters
-    ----------
-    texts
-        The passages of the corpus. A word weighs more the fewer of them it occurs in.
-    count
-        Words per passage, >= 1.
-    tokenizer
-        Text to words. The default takes runs of word characters, of three or more, which in a
-        language without spaces between words are whole sentences.
-
-    Raises
-    ------
-    ValueError
-        If `count` is below 1.
-    """
-    words = WordCoverage(tokenizer)
-    words.add(texts)
-    return [telling_words(text, words, count=count) for text in texts]
-
-
 def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> str:
     """Return the words of a text that weigh most, in their order; the text if it has no words.
 
-    Of `plain_words` those of one or two characters are left out, as they seldom tell anything.
+    Those of a passage (key phrases) are the best pseudo-queries without a model: a few such words
+    are about as similar to it as a person's question is, while whole sentences are much more
+    similar. The accuracy with each source: ``python -m benchmarks.gating``. Of `plain_words`, which
+    in a language without spaces between words are whole sentences, those of one or two characters
+    are left out, as they seldom tell anything.
 
     Parameters
     ----------

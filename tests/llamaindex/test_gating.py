@@ -251,7 +251,7 @@ def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
     )
     engine = GatedQueryEngine.from_retriever(fusing, MockLLM(), embed_model=Words())
     given = GatedQueryEngine.from_retriever(fusing, MockLLM(), nodes(), embed_model=Words())
-    assert engine.gate.candidates.levels == given.gate.candidates.levels
+    assert engine.gate.candidates.decide(0.5) == given.gate.candidates.decide(0.5)
     assert not engine.decide(QueryBundle(OUTSIDE)).decision.retrieve
     with pytest.raises(ValueError, match="FusingRetriever has no embedding model: give embed_mo"):
         GatedQueryEngine.from_retriever(fusing, MockLLM())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def contexts(model: EmbeddingModel) -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def gate(model: EmbeddingModel, contexts: np.ndarray) -> VectorCandidates:
-    return VectorCandidates.fit(IDS, contexts, IDS, model.embed(GENERATED), embed=model.embed)
+    return VectorCandidates.fit(IDS, contexts, IDS, model.embed(GENERATED), model.embed)
 
 
 def synthetic(
@@ -39,6 +40,23 @@ def synthetic(
     pseudo = np.repeat(vectors, 3, axis=0) + 0.6 * rng.standard_normal((3 * n, dim), np.float32)
     foreign = rng.standard_normal((20, dim), np.float32) - 0.5
     return ids, vectors, [id for id in ids for _ in range(3)], pseudo, foreign
+
+
+def fit(
+    ids: Sequence[str],
+    vectors: np.ndarray,
+    owners: Sequence[str],
+    pseudo: np.ndarray,
+    foreign: np.ndarray,
+    **options: Any,
+) -> VectorCandidates:
+    """Fit on what `synthetic` makes; the model embeds foreign questions alone."""
+    negatives = [f"foreign {number}" for number in range(len(foreign))]
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        return foreign[[negatives.index(text) for text in texts]]
+
+    return VectorCandidates.fit(ids, vectors, owners, pseudo, embed, negatives=negatives, **options)
 
 
 def highest(queries: np.ndarray, vectors: np.ndarray) -> Sequence[float]:

@@ -11,7 +11,7 @@ import pytest
 from instruments.gating_texts import ELSEWHERE, GENERATED
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
-from shared_core.gating.fit import fit_index
+from shared_core.gating.fit import fit_behind
 from shared_core.gating.gate import Embedder, Found
 from tests.core.gating.words import (
     DIM,
@@ -116,10 +116,9 @@ async def test_explanations_tell_cosines_of_the_text_that_was_searched(
 
 def test_the_gate_decides_by_what_was_found(gate: VectorCandidates) -> None:
     """Blank queries are refused, wrapped ones unwrapped; words of the nearest five count."""
-    words = WordCoverage()
-    words.add(PASSAGES)
+    words = WordCoverage.of(PASSAGES)
     plain, wordy = ContextGate(candidates=gate), ContextGate(candidates=gate, coverage=words)
-    just_below = gate.levels.edge - 0.02
+    just_below = gate.edge - 0.02
     assert plain.prepare("\ninput is bees\n") == "bees"
     assert ContextGate(candidates=gate, transform=str.upper).prepare("bees") == "BEES"
     assert not plain.decide("queen bee", [just_below]).retrieve
@@ -178,7 +177,7 @@ def test_a_gate_is_fitted_in_one_step() -> None:
     assert sizes == (11, 10)
     assert (other.candidates.policy, other.candidates.threshold) == ("median", 0.1)
     assert other.coverage is not None
-    assert len(other.coverage) == len(PASSAGES)
+    assert other.coverage.passages == len(PASSAGES)
 
 
 @pytest.mark.parametrize(
@@ -224,13 +223,17 @@ def test_the_tokenizer_reaches_the_gate() -> None:
         asked.extend(texts)
         return embed_all(texts)
 
+    def fit(**options: Any) -> ContextGate:
+        index, model = filled(tokenizer=shouted), embedder_of(embed, asking)
+        return fit_behind(index, None, model, verify=True, missing="", **options)
+
     def shouted(text: str) -> list[str]:
         return text.upper().split()
 
-    gate = fit_index(filled(tokenizer=shouted), asking, coverage=True)
+    gate = fit(coverage=True)
     assert "BEE LAYS UP TWO THOUSAND" in asked
     assert gate.coverage is not None
     assert gate.coverage.tokenizer is shouted
     asked.clear()
-    fit_index(filled(tokenizer=shouted), asking, tokenizer=None)
+    fit(tokenizer=None)
     assert not any(text.isupper() for text in asked)

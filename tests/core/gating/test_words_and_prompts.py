@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +13,10 @@ from shared_core.gating import (
     WordCoverage,
     generate_pseudo_queries,
     hyde,
-    key_phrases,
-    read_pseudo_queries,
     rewriting,
     unwrapped,
 )
+from shared_core.gating.words import plain_words, telling_words
 from shared_core.generation import CallableModel
 
 
@@ -26,6 +25,11 @@ def answering(text: str) -> CallableModel:
         return [text.replace("<prompt>", prompt) for prompt in prompts]
 
     return CallableModel(answer, name="canned")
+
+
+def key_phrases(texts: Sequence[str], **options: Any) -> list[str]:
+    words = WordCoverage.of(texts, options.pop("tokenizer", plain_words))
+    return [telling_words(text, words, **options) for text in texts]
 
 
 def test_key_phrases_are_the_rare_words_in_their_own_order() -> None:
@@ -47,23 +51,13 @@ def test_words_of_a_language_without_spaces_are_those_of_the_tokenizer() -> None
     assert key_phrases(texts, count=2, tokenizer=split.__getitem__) == ["星期一 关门", "星期二 到"]
 
 
-def test_coverage_weighs_rare_words_and_follows_the_corpus() -> None:
-    """The share is that of the best passage, and deletion undoes addition."""
-    words = WordCoverage()
-    words.add(["the bee", "the wasp", "the fly"])
+def test_coverage_weighs_rare_words() -> None:
+    """The share is that of the best passage."""
+    words = WordCoverage.of(["the bee", "the wasp", "the fly"])
     assert words.share("the bee", ["the bee"]) == pytest.approx(1.0)
     assert words.share("the bee", ["bee", "the"]) > 0.5 > words.share("the bee", ["the"])
     assert words.share("", ["the"]) == words.share("bee", []) == 0.0
     assert words.weight("bee") == pytest.approx(0.9808293)  # log(1 + (3 - 1 + .5) / (1 + .5))
-    before = words.share("the bee", ["the"])
-    words.add(["bee hive"])
-    words.delete(["bee hive"])
-    assert words.share("the bee", ["the"]) == before
-    assert len(words) == 3
-    with pytest.raises(ValueError, match="was never added"):
-        words.delete(["ant"])
-    with pytest.raises(ValueError, match="no counted passage holds it"):
-        WordCoverage().delete([""])
 
 
 def test_a_model_writes_pseudo_queries() -> None:
@@ -85,21 +79,6 @@ def test_the_prompt_of_pseudo_queries_is_replaceable_and_checked() -> None:
         generate_pseudo_queries(["a"], loud, prompt="no place")
     with pytest.raises(GenerationError, match="wrote no question"):
         generate_pseudo_queries(["a"], answering("\n"))
-
-
-def test_pseudo_queries_come_from_a_file(tmp_path: Path) -> None:
-    """As other files of JSON lines; an error names the line."""
-    path = tmp_path / "queries.jsonl"
-    first = '{"id": "p0", "text": "why"}\n'
-    path.write_text(first + '\n{"id": "p0", "text": "how"}\n', "utf-8-sig")
-    assert read_pseudo_queries(path) == [("p0", "why"), ("p0", "how")]
-    for bad, why in {
-        '{"id": "p0"}': 'no field "text"; it has id',
-        '{"id": "p0", "text": " "}': r'id and text must be strings, not blank, got \["p0", " "\]',
-    }.items():
-        path.write_text(first + bad)
-        with pytest.raises(ValueError, match=f"line 2: {why}"):
-            read_pseudo_queries(path)
 
 
 def test_llama_indexs_wrapping_is_taken_off_and_nothing_else() -> None:
