@@ -115,8 +115,8 @@ def rivals(corpus: Corpus, passages: list[Passage]) -> None:
     """Ours with and without embeddings, and the others, each as its own documentation has it."""
     size = len(corpus.texts)
     queries = drawn(size)
-    source = PassageNeighbours.of(passages, KEYS, corpus.vectors)
-    bare = PassageNeighbours.of(passages, KEYS)
+    source = PassageNeighbours(passages, KEYS, corpus.vectors)
+    bare = PassageNeighbours(passages, KEYS)
     ms = in_turns(
         {
             "ours": ours(passages, source, queries),
@@ -177,7 +177,7 @@ def prev_next(corpus: Corpus, queries: list[list[tuple[int, float]]]) -> Any:
 
 def growth(corpus: Corpus, passages: list[Passage]) -> None:
     """Ours alone, by window and by number of seeds, over the largest corpus."""
-    source, size = PassageNeighbours.of(passages, KEYS, corpus.vectors), len(passages)
+    source, size = PassageNeighbours(passages, KEYS, corpus.vectors), len(passages)
     print(f"\n{size:,} chunks, no budget: ms a query by window and seeds")
     counts = (5, 10, 20, 50)
     print("  window" + "".join(f"{count:9} seeds" for count in counts))

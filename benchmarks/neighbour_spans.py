@@ -46,6 +46,7 @@ from shared_core.evaluation import (
     span_recall,
 )
 from shared_core.index import ChunkKeys
+from shared_core.index.engine import neighbours_in
 from shared_core.neighbour_spans import ChunkSource, Expansion, NeighbourSpans, Seed
 from shared_core.scoring.fusion import Alpha
 from shared_core.tokens import estimate_tokens
@@ -144,7 +145,7 @@ def retrieve(
         question.kind + (", in one chunk" if one else ", torn")
         for question, one in zip(collection.questions, whole, strict=True)
     ]
-    return Setting(index.neighbours(KEYS), rankings, answers, kinds)
+    return Setting(neighbours_in(index, KEYS), rankings, answers, kinds)
 
 
 def compare(setting: Setting, budgets: Sequence[int]) -> list[float]:
@@ -251,7 +252,7 @@ def place(expansion: Expansion, answer: Extent) -> float | None:
     """Return where in the context the answer's span has its middle, in [0, 1]; None: nowhere."""
     before = 0
     held = dict(zip(map(id, expansion.spans), extents(expansion), strict=True))
-    for span in expansion.placed:
+    for span in (expansion.spans[rank] for rank in expansion.slots):
         if held[id(span)].holds(answer):
             return (before + span.tokens / 2) / expansion.tokens
         before += span.tokens

@@ -58,6 +58,7 @@ from shared_core.evaluation import (
 )
 from shared_core.generation import HuggingFaceModel
 from shared_core.index import ChunkKeys
+from shared_core.index.engine import neighbours_in
 from shared_core.neighbour_spans import (
     Chunk,
     ChunkSource,
@@ -180,7 +181,7 @@ def retrieve(
         index.add(collection.passages, embed([passage.text for passage in collection.passages]))
         texts = [question.text for question in own]
         found = index.search_batch(texts, embed(texts), k=POOL, fetch_k=POOL, alpha=alpha)
-        source = index.neighbours(KEYS)
+        source = neighbours_in(index, KEYS)
         for question, each in zip(own, found, strict=True):
             rankings[question] = [*map(Seed, map(KEYS.chunk, each.passages), each.scores)]
             sources[question] = source

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Self, TypedDict, Unpack
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.stores import BaseStore
 from pydantic import Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
@@ -21,12 +19,10 @@ from langchain_posrag.documents import (
     score_of,
 )
 from langchain_posrag.options import CheckedOptions, SpansField
-from shared_core import Passage
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import (
     ChunkSource,
     NeighbourSpans,
-    NumberedStore,
     PassageNeighbours,
     place_spans,
 )
@@ -60,7 +56,7 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
     expand
         Window, token budget, weights and order of the spans.
     chunks
-        Where neighbours come from: set by `from_documents` or `from_store`, or any
+        Where neighbours come from: set by `from_documents`, or any
         `shared_core.neighbour_spans.ChunkSource`. None: the retrieved documents themselves, of
         which adjacent ones become one.
     chunk_keys
@@ -80,8 +76,7 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
     ValueError
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
         is called: if it is given one document instead of several or one is not a Document, the
-        budget is smaller than the best document, the number of a chunk is not an integer, a score
-        is not a finite number.
+        budget is smaller than the best document, or a score is not a finite number.
     TypeError
         If a call gives an argument: the options are the fields.
 
@@ -126,8 +121,7 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         ------
         ValueError
             If an option is unknown or out of range, `documents` is one instead of several, one is
-            not a Document, two of different text have the same id, or the number of a chunk is
-            not an integer.
+            not a Document, or two of different text have the same id.
         """
         documents = check_documents(documents)
         keys = options.get("chunk_keys", ChunkKeys())
@@ -135,36 +129,7 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         vectors = None
         if embeddings is not None and passages:
             vectors = embeddings.embed_documents([passage.text for passage in passages])
-        return cls(chunks=PassageNeighbours.of(passages, keys, vectors), **options)
-
-    @classmethod
-    def from_store(
-        cls,
-        store: BaseStore[str, Document],
-        *,
-        key: Callable[[str, int], str] = "{}:{}".format,
-        **options: Unpack[NeighbourSpanArguments],
-    ) -> Self:
-        """Return a transformer that takes neighbours from a store, in one ``mget`` a query.
-
-        Parameters
-        ----------
-        store
-            Holds chunks as documents; a store of bytes needs LangChain's
-            ``create_kv_docstore`` around it. A chunk it does not have is a missing neighbour.
-        key
-            Id of a document and number of a chunk to the chunk's key, ``"document:number"`` by
-            default.
-        **options
-            Attributes of the class.
-
-        Raises
-        ------
-        ValueError
-            If an option is unknown or out of range.
-        """
-        keys = options.get("chunk_keys", ChunkKeys())
-        return cls(chunks=NumberedStore(partial(_read, store), key, keys), **options)
+        return cls(chunks=PassageNeighbours(passages, keys, vectors), **options)
 
     @override
     def compress_documents(
@@ -186,16 +151,3 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
             if self.include_scores:
                 found[-1].metadata["score"] = why["score"]
         return found
-
-
-def _read(store: BaseStore[str, Document], keys: list[str]) -> list[Passage | None]:
-    """Return the passages under some keys of a store; ValueError if it holds anything else."""
-    found: list[Passage | None] = []
-    for key, document in zip(keys, store.mget(keys), strict=True):
-        if not isinstance(document, Document | None):
-            raise ValueError(
-                f"the store holds a {type(document).__name__} under {key!r}, not a document: wrap "
-                "it with LangChain's create_kv_docstore"
-            )
-        found.append(None if document is None else passage_of(document, key))
-    return found

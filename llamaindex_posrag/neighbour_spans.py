@@ -18,9 +18,9 @@ from llamaindex_posrag.embedding import embed_nodes
 from llamaindex_posrag.nodes import (
     ExplainedNode,
     NodeChunks,
+    StoredNodes,
     explanation,
     spanned,
-    stored_neighbours,
     to_passage,
 )
 from llamaindex_posrag.postprocessors import CAUSFieldsPostprocessor
@@ -48,10 +48,8 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
     expand
         Window, token budget, weights and order of the spans.
     docstore
-        Holds the neighbours, found by PREVIOUS and NEXT relationships and read in batches. A
-        neighbour that it does not have ends the span. A vector store that keeps the text itself
-        leaves it empty: use `from_nodes` there. If one splitter works on the nodes of another,
-        nodes name the previous node alone; only `from_nodes` then finds what comes after a hit.
+        Holds the neighbours: each query reads the source documents of its nodes. A vector store
+        that keeps the text itself leaves it empty: use `from_nodes` there.
         None: neighbours are among the nodes of the call, so consecutive ones become one.
     chunk_keys
         Metadata keys of document, number and headings, see
@@ -67,7 +65,7 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
     ------
     ValueError
         If an option is out of range. When it is called: if the budget is smaller than the best
-        node, a score is infinite, or the number of a chunk is not an integer.
+        node, or a score is infinite.
     TypeError
         If an option is unknown.
     """
@@ -101,7 +99,7 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
         if docstore is not None:
             if chunks is not None:
                 raise ValueError("neighbours come from docstore= or chunks=, got both")
-            chunks = stored_neighbours(docstore, NodeChunks(keys))
+            chunks = StoredNodes(docstore, NodeChunks(keys))
         super().__init__(
             expand=NeighbourSpans() if expand is None else expand,
             chunk_keys=keys,
@@ -135,8 +133,8 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
         Raises
         ------
         ValueError
-            If two nodes of different text share an id, one is not a node, `nodes` is one node
-            instead of several, or the number of a chunk is not an integer.
+            If two nodes of different text share an id, one is not a node, or `nodes` is one node
+            instead of several.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
         keys = chunk_keys or ChunkKeys()
@@ -145,7 +143,7 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
             vectors = embed_nodes(embed_model, nodes)
         elif all(node.embedding is not None for node in nodes):
             vectors = [node.get_embedding() for node in nodes]
-        source = PassageNeighbours.of(map(to_passage, nodes), NodeChunks(keys), vectors or None)
+        source = PassageNeighbours(map(to_passage, nodes), NodeChunks(keys), vectors or None)
         return cls(expand, chunk_keys=keys, higher_is_better=higher_is_better, chunks=source)
 
     def _processed(

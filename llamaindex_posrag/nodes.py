@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
@@ -31,10 +31,10 @@ from shared_core.metadata import copied, merge_explanation
 from shared_core.neighbour_spans import (
     Chunk,
     ChunkKeys,
-    End,
     ExpandedArrangement,
-    LinkedStore,
     Links,
+    Neighbourhood,
+    PassageNeighbours,
     Span,
 )
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
@@ -193,7 +193,7 @@ class NodeChunks:
     It is given by the PREVIOUS and NEXT relationships; without both, by the number in the
     metadata; without that, by the offset at which the node starts. Offsets count in the source
     document, or in the PARENT node if there is one (`HierarchicalNodeParser`): the parent is then
-    the document, and it is not known what lies beyond its edges. A node without source document,
+    the document. A node without source document,
     PARENT and links, such as a passage that LangChain saved, is placed by its metadata alone. The
     text of a chunk is that of the node without metadata, which offsets refer to.
 
@@ -206,36 +206,23 @@ class NodeChunks:
     chunk_keys: ChunkKeys
 
     def chunk(self, passage: Passage) -> Chunk:
-        """Return the passage of a node as a chunk.
-
-        Raises
-        ------
-        ValueError
-            If the number in the metadata is not an integer, and the place is not known otherwise.
-        """
+        """Return the passage of a node as a chunk."""
         node = node_of(passage)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         links, parent = self.links(passage), _id(node, NodeRelationship.PARENT)
         start = node.start_char_idx if isinstance(node, TextNode) else None
         if start is None and not (links.any or parent or node.ref_doc_id):
             return replace(self.chunk_keys.chunk(passage), text=text)
-        placed = None
-        if not links.any:
-            placed = self.chunk_keys.numbered(passage, otherwise=start is not None)
+        placed = None if links.any else self.chunk_keys.numbered(passage)
         whole = parent or node.ref_doc_id or node.node_id
         document, number = placed or (whole, None)
         heading = self.chunk_keys.heading_of(node.metadata)
         return Chunk(node.node_id, text, document, number, start, heading, passage)
 
     def links(self, passage: Passage) -> Links:
-        """Return the previous and the next node that the node of a passage names.
-
-        Where a PARENT ends it is not known whether the document does.
-        """
+        """Return the previous and the next node that the node of a passage names."""
         node = node_of(passage)
-        edge: End = "document" if _id(node, NodeRelationship.PARENT) is None else "missing"
-        previous = _id(node, NodeRelationship.PREVIOUS)
-        return Links(previous, _id(node, NodeRelationship.NEXT), edge)
+        return Links(_id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT))
 
     def document_of(self, passage: Passage) -> tuple[str, str] | None:
         """Return the key and value by which the metadata name the document of a passage."""
@@ -246,13 +233,28 @@ class NodeChunks:
         return self.chunk_keys.document_of(passage)
 
 
-def stored_neighbours(docstore: BaseDocumentStore, reader: NodeChunks) -> LinkedStore:
-    """Return a source of neighbours over a document store."""
-    return LinkedStore(partial(_read, docstore), reader)
+@dataclass(frozen=True, slots=True)
+class StoredNodes:
+    """A `ChunkSource` over a document store: it reads the source documents of the seeds."""
 
+    docstore: BaseDocumentStore
+    reader: NodeChunks
 
-def _read(docstore: BaseDocumentStore, ids: list[str]) -> list[Passage]:
-    return [to_passage(node) for node in docstore.get_nodes(ids, raise_error=False)]
+    def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
+        """Return the neighbours of each seed; warn if the store has none of the documents."""
+        documents = dict.fromkeys(node_of(seed.source).ref_doc_id for seed in seeds)
+        held = [self.docstore.get_ref_doc_info(id) for id in documents if id is not None]
+        ids = [id for info in held if info is not None for id in info.node_ids]
+        nodes = self.docstore.get_nodes(ids, raise_error=False)
+        if not nodes and any(documents):
+            warnings.warn(
+                "the store has no nodes of the documents that were retrieved. A vector store that "
+                "keeps the text itself leaves the docstore empty: give the nodes themselves, with "
+                "from_nodes",
+                stacklevel=2,
+            )
+            return [*map(Neighbourhood, seeds)]
+        return PassageNeighbours(map(to_passage, nodes), self.reader).around(seeds, window)
 
 
 def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:

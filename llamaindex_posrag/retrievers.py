@@ -300,7 +300,8 @@ class CAUSRetriever(EngineRetriever):
                 f"ref_doc_id must be the id of one source document, got {ref_doc_id!r}; "
                 "delete_nodes deletes nodes by id"
             )
-        return self.delete_nodes(self.index.find(SOURCE, [ref_doc_id]))
+        passages, _ = self.index.documents(SOURCE, [ref_doc_id])
+        return self.delete_nodes([passage.id for passage in passages])
 
     async def adelete(self, ref_doc_id: str) -> list[str]:
         """Async version of `delete`, in a thread."""

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.checking import check_between, check_choice, check_count, check_counts_of
-from shared_core.index.engine import Engine, tokenizer_of
+from shared_core.index.engine import Engine, neighbours_in, tokenizer_of
 from shared_core.index.metadata import Where
 from shared_core.neighbour_spans import (
     ChunkKeys,
@@ -358,7 +358,7 @@ class CAUS:
         Parameters
         ----------
         engine
-            What is searched; with `expand` it must have ``neighbours``, as a `HybridIndex` has.
+            What is searched.
         queries
             With vectors, unless the engine embeds them.
         k, fetch_k, alpha
@@ -414,7 +414,7 @@ class CAUS:
         rankings = [self.rank_pool(pool, k, alpha, reader, tokenizer) for pool in pools]
         if self.expand is None:
             return [self.place(ranking, reader) for ranking in rankings]
-        source = engine.neighbours(reader, where=where)
+        source = neighbours_in(engine, reader, where)
         return [self.place_expanded(ranking, source, reader) for ranking in rankings]
 
     def depth(self, k: int | None = None, fetch_k: int | None = None) -> int:

@@ -74,7 +74,7 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     """
     places: dict[tuple[str, int], Passage] = {}
     for passage in passages:
-        place = KEYS.numbered(passage, otherwise=False)
+        place = KEYS.numbered(passage)
         if place is None:
             raise ValueError(
                 f"{SPANNED} needs document and number of every passage, its place in its document; "
@@ -85,7 +85,7 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
                 f"{SPANNED} needs a different place for every passage; {other.id!r} and "
                 f"{passage.id!r} are both number {place[1]} of document {place[0]!r}"
             )
-    return PassageNeighbours.of(passages, KEYS)
+    return PassageNeighbours(passages, KEYS)
 
 
 def as_spans(case: RankedCase, neighbours: PassageNeighbours, method: NeighbourSpans) -> RankedCase:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
@@ -22,13 +22,6 @@ from shared_core.index.metadata import Where, Within, conditions
 from shared_core.index.passages import check_passages
 from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.index.tokenize import tokenize
-from shared_core.neighbour_spans import (
-    Chunk,
-    ChunkKeys,
-    ChunkReader,
-    Neighbourhood,
-    PassageNeighbours,
-)
 from shared_core.types import Passage, Pool, Query, Tokenizer
 
 FORMAT = 1
@@ -168,7 +161,7 @@ class CollectionEngine(Engine):
         """Return the number of passages."""
 
     @abstractmethod
-    def documents(
+    def _documents(
         self, key: str, names: Sequence[str], where: Where
     ) -> tuple[list[Passage], Vectors]:
         """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
@@ -270,18 +263,6 @@ class CollectionEngine(Engine):
             if leg == "dense" or scores[at] > 0
         ]
 
-    def neighbours(
-        self, reader: ChunkReader | None = None, *, where: Where = None
-    ) -> StoredNeighbours:
-        """Return the passages as a source of neighbours: it reads the documents of what is found.
-
-        Raises
-        ------
-        ValueError
-            If the filter cannot be applied in the database.
-        """
-        return StoredNeighbours(self, reader or ChunkKeys(), where)
-
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages, or replace those whose id is there.
 
@@ -352,11 +333,21 @@ class CollectionEngine(Engine):
         """
         return self._ids() if self._known() else []
 
-    def find(self, key: str, values: Sequence[str]) -> list[str]:
-        """Return the ids of the passages whose metadata have one of the values under a key."""
+    def documents(
+        self, key: str, names: Sequence[Any], *, where: Where = None
+    ) -> tuple[list[Passage], Vectors | None]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors.
+
+        Raises
+        ------
+        ValueError
+            If the filter cannot be applied in the database.
+        EngineError
+            If the database does not answer.
+        """
         if not self._known():
-            return []
-        return [passage.id for passage in self.documents(key, values, None)[0]]
+            return [], None
+        return self._documents(key, [*map(str, names)], where)
 
     def describe(self) -> dict[str, Any] | None:
         """Return what is there, or None if the collection is not.
@@ -443,27 +434,3 @@ def rows_to_write(engine: Engine, passages: Sequence[Passage]) -> list[int]:
     return [
         at for at, each in enumerate(passages) if there.get(each.id) != (each.text, each.metadata)
     ]
-
-
-class StoredNeighbours:
-    """The chunks of the documents that a query found, read when they are asked for."""
-
-    def __init__(self, engine: CollectionEngine, reader: ChunkReader, where: Where) -> None:
-        self._engine, self._reader, self._where = engine, reader, where
-        self._read = PassageNeighbours.of([], reader)
-
-    def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
-        """See `shared_core.neighbour_spans.ChunkSource`."""
-        named = defaultdict[str, set[str]](set)
-        for seed in seeds:
-            if (document := self._reader.document_of(seed.source)) is not None:
-                named[document[0]].add(document[1])
-        read = [self._engine.documents(key, [*names], self._where) for key, names in named.items()]
-        passages = [passage for some, _ in read for passage in some]
-        vectors = np.concatenate([some for _, some in read]) if passages else None
-        self._read = PassageNeighbours.of(passages, self._reader, vectors)
-        return self._read.around(seeds, window)
-
-    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
-        """See `PassageNeighbours.continuity`."""
-        return self._read.continuity(pairs)

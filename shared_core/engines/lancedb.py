@@ -286,7 +286,7 @@ class LanceEngine(CollectionEngine):
             for id, text, held, source in zip(ids, texts, metadata, sources, strict=True)
         ], rows
 
-    def documents(
+    def _documents(
         self, key: str, names: Sequence[str], where: Where
     ) -> tuple[list[Passage], Vectors]:
         """Return the passages whose metadata have one of `names` under `key`, and their vectors."""

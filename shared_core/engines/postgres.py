@@ -313,7 +313,7 @@ class PostgresEngine(CollectionEngine):
         dense, sparse = [row[4] for row in rows], [row[5] for row in rows]
         return Found(passages, dense, sparse, complete=self.dense == "flat")
 
-    def documents(
+    def _documents(
         self, key: str, names: Sequence[str], where: Where
     ) -> tuple[list[Passage], Vectors]:
         """Return the passages whose metadata have one of `names` under `key`, and their vectors."""

@@ -251,7 +251,7 @@ class SparseVectorEngine(CollectionEngine):
     def _ids(self) -> list[str]:
         return [row["id"] for batch in self._scan() for row in batch]
 
-    def documents(
+    def _documents(
         self, key: str, names: Sequence[str], where: Where
     ) -> tuple[list[Passage], Vectors]:
         """Return the passages whose metadata have one of `names` under `key`, and their vectors."""

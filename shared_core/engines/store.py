@@ -16,7 +16,6 @@ from shared_core.checking import check_bool, check_choice, check_count, check_se
 from shared_core.index.engine import Engine, Leg
 from shared_core.index.metadata import predicate
 from shared_core.index.passages import PassageIndex, check_passages
-from shared_core.neighbour_spans import ChunkReader, ChunkSource
 from shared_core.types import Passage, Pool, Query
 
 T = TypeVar("T")
@@ -318,23 +317,6 @@ class StoreEngine(Engine):
             finished(self.store.search(here, query, check_count(k, "k"), where))
         )
 
-    def neighbours(self, reader: ChunkReader | None = None, *, where: Any = None) -> ChunkSource:
-        """Return the passages of the BM25 side as a source of neighbours, as they are now.
-
-        The store's vectors are out of reach, so continuity is unknown.
-
-        Raises
-        ------
-        ValueError
-            If the filter is one of the store's own.
-        """
-        if is_native(where):
-            raise ValueError(
-                "expand= reads neighbours on the BM25 side, which cannot apply the filter "
-                f"{where!r:.80}: give a mapping or a function of the metadata"
-            )
-        return self.sparse.neighbours(reader, where=where)
-
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages to both sides, or replace those whose id is there; return their ids.
 
@@ -424,9 +406,24 @@ class StoreEngine(Engine):
             return await self.store.get(call, ids)
         return self.sparse.get(ids)
 
-    def find(self, key: str, values: Sequence[str]) -> list[str]:
-        """Return the ids of passages of the BM25 side by their metadata."""
-        return self.sparse.find(key, values)
+    def documents(
+        self, key: str, names: Sequence[Any], *, where: Any = None
+    ) -> tuple[list[Passage], None]:
+        """Return the passages of the BM25 side whose metadata have one of `names` under `key`.
+
+        The store's vectors are out of reach, so continuity is unknown.
+
+        Raises
+        ------
+        ValueError
+            If the filter is one of the store's own.
+        """
+        if is_native(where):
+            raise ValueError(
+                "expand= reads neighbours on the BM25 side, which cannot apply the filter "
+                f"{where!r:.80}: give a mapping or a function of the metadata"
+            )
+        return self.sparse.documents(key, names, where=where)[0], None
 
     def count(self) -> int:
         """Return the number of passages of the BM25 side."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
+from shared_core.arrays import Vectors
 from shared_core.index.metadata import Where
 from shared_core.index.tokenize import tokenize
-from shared_core.neighbour_spans import ChunkReader, ChunkSource
+from shared_core.neighbour_spans import ChunkReader, DocumentNeighbours
 from shared_core.types import Passage, Pool, Query, Tokenizer
 
 Leg = Literal["dense", "sparse"]
@@ -55,9 +57,6 @@ class Engine(Protocol):
         """Await `search_leg`."""
         return await asyncio.to_thread(self.search_leg, leg, query, k, where=where)
 
-    def neighbours(self, reader: ChunkReader | None = None, *, where: Where = None) -> ChunkSource:
-        """Return the passages as a source of neighbours, as they are now."""
-
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages, or replace those whose id is there; return the ids."""
 
@@ -81,8 +80,13 @@ class Engine(Protocol):
         """Await `get`."""
         return await asyncio.to_thread(self.get, ids)
 
-    def find(self, key: str, values: Sequence[str]) -> list[str]:
-        """Return the ids of the passages whose metadata have one of the values under a key."""
+    def documents(
+        self, key: str, names: Sequence[Any], *, where: Where = None
+    ) -> tuple[list[Passage], Vectors | None]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors.
+
+        The vectors are None where they are out of reach.
+        """
 
     def count(self) -> int:
         """Return the number of passages."""
@@ -103,3 +107,14 @@ def tokenizer_of(engine: Engine) -> Tokenizer | None:
     """Return the custom tokenizer of an engine or of a store's BM25 side; None: the default."""
     own: Tokenizer | None = getattr(getattr(engine, "sparse", engine), "tokenizer", None)
     return None if own is tokenize else own
+
+
+def neighbours_in(engine: Engine, reader: ChunkReader, where: Where = None) -> DocumentNeighbours:
+    """Return the passages of an engine that pass a filter as a source of neighbours.
+
+    An index in memory keeps the documents that it has read until it changes.
+    """
+    kept = (
+        None if where is not None else getattr(getattr(engine, "sparse", engine), "sources", None)
+    )
+    return DocumentNeighbours(partial(engine.documents, where=where), reader, kept)

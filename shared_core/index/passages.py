@@ -1,4 +1,4 @@
-"""Passages under BM25: found by words and by id, filtered, with their neighbours; no vectors."""
+"""Passages under BM25: found by words, by id and by document, filtered; no vectors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from shared_core.arrays import Scores
+from shared_core.arrays import Scores, Vectors
 from shared_core.checking import check_count, check_several
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import Where, predicate
 from shared_core.index.snapshot import PassageSnapshot
 from shared_core.index.sparse.bm25 import BM25Arguments, BM25Options
 from shared_core.index.sparse.query import SparseQuery, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
-from shared_core.neighbour_spans import ChunkKeys, ChunkReader, PassageNeighbours, Visible
+from shared_core.neighbour_spans import PassageNeighbours
 from shared_core.types import Passage, Tokenizer
 
 
@@ -108,12 +108,27 @@ class PassageIndex:
         """The ids, in insertion order."""
         return [passage.id for passage in self.passages]
 
-    def find(self, key: str, values: Sequence[str]) -> list[str]:
-        """Return the ids of the passages whose metadata have one of the values under a key."""
-        state = self._state
-        allowed = state.allowed({key: values})
+    @property
+    def sources(self) -> dict[Any, PassageNeighbours]:
+        """The documents that were read for their neighbours since the last change."""
+        return self._state.sources
+
+    def documents(
+        self, key: str, names: Sequence[Any], *, where: Where = None
+    ) -> tuple[list[Passage], Vectors | None]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors.
+
+        Raises
+        ------
+        ValueError
+            If the filter is malformed.
+        """
+        state, passes = self._state, predicate(where)
+        allowed = state.allowed({key: [*names]})
         assert allowed is not None  # there is a filter
-        return [state.passages[row].id for row in allowed.nonzero()[0].tolist()]
+        rows = [r for r in allowed.nonzero()[0].tolist() if passes(state.passages[r].metadata)]
+        vectors = None if state.vectors is None else state.vectors[rows]
+        return [state.passages[row] for row in rows], vectors
 
     def count(self) -> int:
         """Return the number of passages."""
@@ -222,35 +237,6 @@ class PassageIndex:
         scores[here] = query.scores_of_rows(np.array([*compress(rows, here)], np.intp))
         scores[~here] = query.scores_of_texts([p.text for p in compress(passages, ~here)])
         return scores
-
-    def neighbours(
-        self, reader: ChunkReader | None = None, *, where: Where = None
-    ) -> PassageNeighbours:
-        """Return the passages as a source of neighbours, as they are now.
-
-        The first call with a reader reads the positions of all passages, later calls those of new
-        passages only; a few readers may take turns.
-
-        Parameters
-        ----------
-        reader
-            Identifies the chunk of a passage; by default ``ChunkKeys()``.
-        where
-            Filter on the metadata, see `Where`; passages that do not pass are not neighbours.
-
-        Raises
-        ------
-        ValueError
-            If a passage gives an invalid position, or the filter is malformed.
-        """
-        state = self._state
-        alive = state.sparse.alive
-        table = state.places.table(state.passages, state.size, alive, reader or ChunkKeys())
-        by_function = where if callable(where) else None
-        allowed = state.allowed(None if callable(where) else where)
-        visible = Visible(state.size, allowed, by_function, state.passages)
-        vectors, unit = state.embeddings
-        return PassageNeighbours(table, state.row, visible, vectors, unit=unit)
 
 
 def check_passages(passages: Sequence[Passage]) -> None:

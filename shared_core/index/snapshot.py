@@ -14,7 +14,7 @@ from shared_core.index.dense import DenseSnapshot
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.sparse.query import SparseQuery, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
-from shared_core.neighbour_spans import ChunkTables
+from shared_core.neighbour_spans import PassageNeighbours
 from shared_core.types import Passage, Pool, Query
 
 BLOCK = 16
@@ -40,15 +40,15 @@ class PassageSnapshot:
         Id -> the rows it has had, ascending. Shared.
     columns
         Metadata by key, for filters. Shared.
-    places
-        Where the passages are in their documents. Shared.
+    sources
+        Documents that were read for their neighbours; see `DocumentNeighbours`.
     """
 
     sparse: SparseSnapshot
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: MetadataColumns = field(default_factory=MetadataColumns)
-    places: ChunkTables = field(default_factory=ChunkTables)
+    sources: dict[Any, PassageNeighbours] = field(default_factory=dict, init=False, repr=False)
 
     def holding(self, sparse: SparseSnapshot, passages: Sequence[Passage]) -> Self:
         """Return a snapshot of these passages, which shares nothing with others."""
@@ -58,7 +58,6 @@ class PassageSnapshot:
             passages=list(passages),
             rows={passage.id: (row,) for row, passage in enumerate(passages)},
             columns=MetadataColumns(),
-            places=ChunkTables(),
         )
 
     def apart(self) -> Self:
@@ -66,9 +65,9 @@ class PassageSnapshot:
         return self.holding(self.sparse.apart(), self.passages[: self.size])
 
     @property
-    def embeddings(self) -> tuple[Vectors | None, bool]:
-        """The vectors by row, if there are any, and whether they are known to be of unit length."""
-        return None, False
+    def vectors(self) -> Vectors | None:
+        """The vectors by row, if there are any."""
+        return None
 
     @property
     def size(self) -> int:
@@ -135,9 +134,9 @@ class HybridSnapshot(PassageSnapshot):
     dense: DenseSnapshot
 
     @property
-    def embeddings(self) -> tuple[Vectors, bool]:
-        """The vectors by row, and whether they are known to be of unit length."""
-        return self.dense.vectors, self.dense.metric == "cosine"
+    def vectors(self) -> Vectors:
+        """The vectors by row."""
+        return self.dense.vectors
 
     def apart(self) -> HybridSnapshot:
         """Return the same snapshot without anything that others, or searches, add to."""

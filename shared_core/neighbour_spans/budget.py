@@ -1,18 +1,17 @@
-"""Spans, cut to a token budget: seeds first, then neighbours, nearest first."""
+"""Spans, cut to a token budget."""
 
 from __future__ import annotations
 
 import operator
-from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, SupportsIndex, TypeAlias
 
-from shared_core.neighbour_spans.chunks import Chunk, Seed, Stop, stitch
+from shared_core.neighbour_spans.chunks import Chunk, Seed, stitch
 from shared_core.neighbour_spans.score import Scorer, SpanScore
-from shared_core.neighbour_spans.sweep import Window, by_worth, chains
+from shared_core.neighbour_spans.sweep import Window, chains
 
 Cost: TypeAlias = Callable[[Sequence[Chunk]], int]
 """Consecutive chunks -> tokens of their stitched text."""
@@ -38,8 +37,6 @@ class Span:
         Number of tokens of `text`.
     trimmed
         Neighbours on either side that did not fit into the budget, in document order.
-    before, after
-        Why it does not begin earlier, and why it does not continue.
     """
 
     document: str
@@ -49,8 +46,6 @@ class Span:
     score: SpanScore
     tokens: int
     trimmed: tuple[Chunk, ...]
-    before: Stop
-    after: Stop
 
     def explain(self) -> dict[str, Any]:
         """Return how the span came about, as a JSON-able dictionary.
@@ -67,8 +62,6 @@ class Span:
             "chunks": [chunk.id for chunk in self.chunks],
             "seeds": {seed.chunk.id: seed.score for seed in self.seeds},
             "trimmed": [chunk.id for chunk in self.trimmed],
-            "before": self.before,
-            "after": self.after,
             "tokens": self.tokens,
         }
 
@@ -91,11 +84,6 @@ class Expansion:
     spans: tuple[Span, ...]
     slots: tuple[int, ...]
     dropped: tuple[Seed, ...]
-
-    @property
-    def placed(self) -> list[Span]:
-        """Slot -> span."""
-        return [self.spans[rank] for rank in self.slots]
 
     def explain(self, rank: int) -> dict[str, Any]:
         """Return how the span of a rank came about, as a JSON-able dictionary.
@@ -126,16 +114,16 @@ class SpanBuilder:
         Tokens of a text.
     budget
         Tokens of all spans together; None: no limit.
-    by_worth
-        Whether chunks enter the budget in the order of `by_worth`: all of them if the seeds alone
-        exceed it, otherwise the neighbours, after the seeds. Else neighbours by span and distance.
+    entering
+        Windows -> their chunks, each once, the best seed first, in the order in which they enter
+        the budget if the seeds alone exceed it; otherwise all seeds come before the others.
     """
 
     windows: Sequence[Window]
     score: Scorer
     count_tokens: Callable[[str], int]
     budget: int | None
-    by_worth: bool
+    entering: Callable[[Sequence[Window]], list[Chunk]]
     _texts: dict[tuple[str, ...], tuple[str, int]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -159,50 +147,42 @@ class SpanBuilder:
         return sorted(found, key=lambda span: (-span.score.total, self._rank(span.chunks)))
 
     def _trimmed(self, whole: Sequence[Sequence[Chunk]], budget: int) -> list[Span]:
-        """Spend the budget on the seeds, then on the neighbours, span by span."""
+        """Spend the budget on the seeds, if all fit, and on the neighbours."""
         following = {first.id: second.id for chain in whole for first, second in pairwise(chain)}
         centres = [window.centre for window in self.windows]
-        kept, left = admit_chunks(centres, following, self._cost, budget)
-        found: Sequence[Chunk] = centres
-        if self.by_worth:
-            found = by_worth(self.windows)
-            if len(kept) == len(centres):
-                found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
-            kept, left = admit_chunks(found, following, self._cost, budget)
-        spans = self._around(kept, left)
+        found, kept = (
+            self.entering(self.windows),
+            admit_chunks(centres, following, self._cost, budget),
+        )
+        if len(kept) == len(centres):
+            found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
+        kept = admit_chunks(found, following, self._cost, budget)
+        spans = self._around(kept)
         # If windows contradict each other, the chains may differ without those that are left out.
         taken = [chunk.id for chunk in found if chunk.id in kept]
-        while (over := sum(span.tokens for span in spans) - budget) > 0:
-            if left == 0:
-                kept.remove(taken.pop())
-            left = max(0, left - over)
-            spans = self._around(kept, left)
+        while sum(span.tokens for span in spans) > budget:
+            kept.remove(taken.pop())
+            spans = self._around(kept)
         return spans
 
-    def _around(self, kept: Container[str], left: int) -> list[Span]:
-        """Build the spans of what is kept; without `by_worth`, add neighbours for `left` tokens."""
-        rest = chains([window for window in self.windows if window.centre.id in kept])
-        rest.sort(key=lambda chain: (-self.score(chain, self._seeds).total, self._rank(chain)))
+    def _around(self, kept: Container[str]) -> list[Span]:
+        """Build the spans of what is kept."""
         spans = []
-        for chain in rest:
-            if self.by_worth:
-                parts = parts_of({place for place, chunk in enumerate(chain) if chunk.id in kept})
-                parts = [part for part in parts if any(chain[at].id in self._ranks for at in part)]
-            else:
-                parts, left = add_neighbours(chain, kept, self._cost, left)
-            spans += self._spans(chain, parts)
+        for chain in chains([window for window in self.windows if window.centre.id in kept]):
+            parts = parts_of({place for place, chunk in enumerate(chain) if chunk.id in kept})
+            spans += self._spans(
+                chain, [part for part in parts if any(chain[at].id in self._ranks for at in part)]
+            )
         return spans
 
     def _spans(self, chain: Sequence[Chunk], parts: Sequence[range]) -> list[Span]:
         """Build the spans of the kept parts of a chain."""
-        before, after = self._stops
         ends = [0, *(part.stop for part in parts)]
         starts = [*(part.start for part in parts[1:]), len(chain)]
         spans = []
         for part, end, start in zip(parts, ends, starts, strict=False):
             chunks = tuple(chain[part.start : part.stop])
             ids = [id for id in self._ranks if id in {chunk.id for chunk in chunks}]
-            earlier, later = chain[end : part.start], chain[part.stop : start]
             text, tokens = self._stitched(chunks)
             spans.append(
                 Span(
@@ -212,9 +192,7 @@ class SpanBuilder:
                     text=text,
                     score=self.score(chunks, self._seeds),
                     tokens=tokens,
-                    trimmed=(*earlier, *later),
-                    before="budget" if earlier else before.get(chunks[0].id, "missing"),
-                    after="budget" if later else after.get(chunks[-1].id, "missing"),
+                    trimmed=(*chain[end : part.start], *chain[part.stop : start]),
                 )
             )
         return spans
@@ -243,23 +221,6 @@ class SpanBuilder:
     def _ranks(self) -> dict[str, int]:
         return {id: rank for rank, id in enumerate(self._seeds)}
 
-    @cached_property
-    def _stops(self) -> tuple[dict[str, Stop], dict[str, Stop]]:
-        """Why windows begin and end: by id of the first chunk, and by id of the last.
-
-        If windows contradict each other, a span may end at a chunk that is in neither.
-        """
-        before, after = dict[str, Stop](), dict[str, Stop]()
-        for window in self.windows:
-            _tell(before, window.chunks[0], window.before)
-            _tell(after, window.chunks[-1], window.after)
-        return before, after
-
-
-def _tell(known: dict[str, Stop], chunk: Chunk, stop: Stop) -> None:
-    if known.get(chunk.id, "window") in ("window", "auto"):  # the least specific
-        known[chunk.id] = stop
-
 
 def _check_token_count(tokens: SupportsIndex) -> int:
     try:
@@ -276,8 +237,8 @@ def _check_token_count(tokens: SupportsIndex) -> int:
 
 def admit_chunks(
     chunks: Sequence[Chunk], following: Mapping[str, str], cost: Cost, budget: int
-) -> tuple[set[str], int]:
-    """Return the ids of the chunks that fit into the budget, and the tokens left.
+) -> set[str]:
+    """Return the ids of the chunks that fit into the budget.
 
     Best chunks first; one that does not fit is skipped, and later ones may still fit.
 
@@ -316,45 +277,7 @@ def admit_chunks(
                 f"token_budget={budget} is smaller than the best chunk, {chunk.id!r}, which has "
                 f"{more} tokens: raise the budget or make the chunks smaller"
             )
-    return {*pieces}, left
-
-
-def add_neighbours(
-    chain: Sequence[Chunk], seeds: Container[str], cost: Cost, left: int
-) -> tuple[list[range], int]:
-    """Return the parts of a chain that fit, if its neighbours may cost `left` tokens.
-
-    All seeds are kept. Their neighbours are added nearest first, the one after a seed before the
-    one in front of it, until the next one does not fit.
-
-    Parameters
-    ----------
-    chain
-        Consecutive chunks with at least one seed among them.
-    seeds
-        Ids of the seeds.
-    cost
-        Called for the seeds alone, then for a few numbers of neighbours.
-    left
-        Tokens for neighbours.
-
-    Returns
-    -------
-    parts : list of range
-        Places in the chain, ascending, with at least one chunk left out between two ranges.
-    left : int
-        Tokens left.
-    """
-    hits = {place for place, chunk in enumerate(chain) if chunk.id in seeds}
-    order = _nearest_first(len(chain), sorted(hits))
-
-    def tokens(count: int) -> int:
-        parts = parts_of({*hits, *order[:count]})
-        return sum([cost(chain[part.start : part.stop]) for part in parts])
-
-    limit = tokens(0) + left
-    fitting = bisect_right(range(1, len(order) + 1), limit, key=tokens) if left else 0
-    return parts_of({*hits, *order[:fitting]}), limit - tokens(fitting)
+    return {*pieces}
 
 
 def parts_of(places: set[int]) -> list[range]:
@@ -363,13 +286,3 @@ def parts_of(places: set[int]) -> list[range]:
     starts = [place for place in ordered if place - 1 not in places]
     ends = [place + 1 for place in ordered if place + 1 not in places]
     return [range(start, end) for start, end in zip(starts, ends, strict=True)]
-
-
-def _nearest_first(length: int, hits: Sequence[int]) -> list[int]:
-    """Return the places without a hit by distance to the nearest; at a tie, after a hit first."""
-
-    def key(place: int) -> tuple[int, bool, int]:
-        distance, hit = min([(abs(place - hit), hit) for hit in hits])
-        return distance, place < hit, place
-
-    return sorted(range(length), key=key)[len(hits) :]

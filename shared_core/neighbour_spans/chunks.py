@@ -5,21 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
-
-import numpy as np
-
-End: TypeAlias = Literal["more", "document", "missing"]
-"""What lies beyond the last chunk of a side: more chunks, the edge of the document, or a missing
-chunk. It is "missing" also if it is not known whether the document ends."""
-
-
-Stop: TypeAlias = Literal[
-    "document", "heading", "continuity", "missing", "window", "auto", "budget"
-]
-"""Why a side of a span ends: the document does; another heading begins and its continuity is
-unknown, or known and too low; the neighbour is missing or not known; the window ends;
-``window="auto"`` judged the next chunk too far away; the budget did not allow more."""
+from typing import Any, Protocol
 
 SHORTEST_OVERLAP = 5
 """Characters from which equal text at a seam counts as an overlap if offsets are unknown;
@@ -50,11 +36,6 @@ class Chunk:
         Headings above it, outermost first; ``()`` before the first one, None if unknown.
     source
         The framework's object, passed along unchanged and never compared.
-
-    Raises
-    ------
-    ValueError
-        If the id is empty, number or start is not an integer, or start is negative.
     """
 
     id: str
@@ -64,22 +45,6 @@ class Chunk:
     start: int | None = None
     heading: tuple[str, ...] | None = None
     source: Any = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.id, str) or not self.id:
-            raise ValueError(
-                f"the id of a chunk must be a string that is not empty, got {self.id!r}"
-            )
-        for name, value in (("number", self.number), ("start", self.start)):
-            if isinstance(value, np.integer):
-                object.__setattr__(self, name, int(value))
-            elif value is not None and type(value) is not int:
-                raise ValueError(
-                    f"{name} of chunk {self.id!r} must be an integer, got {value!r}: convert it, "
-                    "or number the chunks of each document in order"
-                )
-        if self.start is not None and self.start < 0:
-            raise ValueError(f"start of chunk {self.id!r} must be >= 0, got {self.start}")
 
     @property
     def place(self) -> tuple[str, float]:
@@ -103,20 +68,10 @@ class Seed:
         The chunk.
     score
         Finite, higher is better, on any scale; may be negative.
-
-    Raises
-    ------
-    ValueError
-        If the score is not finite.
     """
 
     chunk: Chunk
     score: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "score", float(self.score))
-        if not math.isfinite(self.score):
-            raise ValueError(f"the score of {self.chunk.id!r} must be finite, got {self.score}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +85,11 @@ class Neighbourhood:
     before, after
         Its neighbours without a gap, in document order: the last of `before` and the first of
         `after` are next to the seed.
-    before_end, after_end
-        What lies beyond; ``"more"`` if as many chunks were found as asked for.
-    section_size
-        Number of chunks under the seed's heading, if known.
     """
 
     seed: Chunk
     before: tuple[Chunk, ...] = ()
     after: tuple[Chunk, ...] = ()
-    before_end: End = "missing"
-    after_end: End = "missing"
-    section_size: int | None = None
 
     @property
     def run(self) -> tuple[Chunk, ...]:
@@ -172,9 +120,9 @@ class ChunkSource(Protocol):
         Returns
         -------
         sequence of Neighbourhood
-            One per seed, in their order. A chunk that does not exist ends its side as
-            ``"missing"``, is never skipped and raises nothing; so does a loop of links. An unknown
-            seed is returned unchanged, without neighbours.
+            One per seed, in their order. A chunk that does not exist ends its side, is never
+            skipped and raises nothing; so does a loop of links. An unknown seed is returned
+            unchanged, without neighbours.
         """
         ...
 

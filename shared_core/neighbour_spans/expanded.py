@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from shared_core.neighbour_spans.budget import Expansion, Span
@@ -66,13 +67,8 @@ def expand_ranking(
     Raises
     ------
     ValueError
-        As `expand_passages`, and if the ranking does not hold all its passages.
+        As `expand_passages`.
     """
-    if len(ranking.passages) != len(ranking):
-        raise ValueError(
-            f"the ranking has {len(ranking)} entries and {len(ranking.passages)} passages; "
-            "expansion needs one for each entry, as in a ranking from an index"
-        )
     expansion, ranks = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
     best = [of_span[0] for of_span in ranks]
     seeds = [ranking.passages[at] for at in best]
@@ -113,12 +109,12 @@ def expand_passages(
     Raises
     ------
     ValueError
-        As `NeighbourSpans.expand`, and if a passage gives an invalid position.
+        As `NeighbourSpans.expand`.
     """
     chunks = [reader.chunk(passage) for passage in passages]
     if source is None:
-        source = PassageNeighbours.of(passages, reader)
-    expansion = spans.expand(list(map(Seed, chunks, scores)), source)
+        source = PassageNeighbours(passages, reader)
+    expansion = spans.expand([*starmap(Seed, zip(chunks, scores, strict=True))], source)
     first = {chunk.id: at for at, chunk in reversed([*enumerate(chunks)])}
     return expansion, [[first[seed.chunk.id] for seed in span.seeds] for span in expansion.spans]
 

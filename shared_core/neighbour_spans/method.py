@@ -12,9 +12,16 @@ import numpy as np
 
 from shared_core.checking import check_count, check_counts_of
 from shared_core.neighbour_spans.budget import Expansion, Span, SpanBuilder
-from shared_core.neighbour_spans.chunks import ChunkSource, Neighbourhood, Seed, Stop
+from shared_core.neighbour_spans.chunks import ChunkSource, Neighbourhood, Seed
 from shared_core.neighbour_spans.score import Scorer, Weights
-from shared_core.neighbour_spans.sweep import WIDEST, Continuity, Window, related, sweep
+from shared_core.neighbour_spans.sweep import (
+    WIDEST,
+    Continuity,
+    by_worth,
+    related,
+    seeds_first,
+    sweep,
+)
 from shared_core.placement import Placement, resolve_placement
 from shared_core.tokens import estimate_tokens
 
@@ -37,7 +44,7 @@ class NeighbourSpans:
         their worth (`shared_core.neighbour_spans.sweep`): give more seeds than the budget holds.
     token_budget
         Most tokens of all spans together, at least 1; None: no limit. Every seed comes before any
-        neighbour, except with ``"auto"``. The best span gets its neighbours first, nearest first.
+        neighbour, except with ``"auto"``. The best seed gets its neighbours first, nearest first.
     min_continuity
         Cosine in [-1, 1] from which adjacent chunks are joined across a change of heading; None:
         headings do not count.
@@ -49,7 +56,7 @@ class NeighbourSpans:
         Name in `PLACEMENTS`, ``"score_descending"``, or a placement that needs no profile.
     count_tokens
         Text -> tokens, with the tokenizer of the reading model. None: `estimate_tokens`. Called
-        about once per span, and a few times more if spans are trimmed.
+        about once per span, and about once more per chunk if spans are trimmed.
 
     Raises
     ------
@@ -86,7 +93,7 @@ class NeighbourSpans:
     def reach(self) -> int:
         """Neighbours per side that a source is asked for: one more than are taken.
 
-        The extra one shows where a side stopped, and whether the next window touches.
+        The extra one shows whether the next window touches.
         """
         return (WIDEST if self.window == "auto" else self.window) + 1
 
@@ -112,25 +119,26 @@ class NeighbourSpans:
         found = source.around([seed.chunk for seed in seeds], self.reach)
         hits = _drop_duplicates(seeds, found)
         continuity = _look_up_continuity(source, [around for _, around in hits])
-        windows = [self._window(seed, around, continuity) for seed, around in hits]
+        windows = [
+            sweep(
+                seed,
+                around,
+                related(around) if self.window == "auto" else (self.window, self.window),
+                continuity,
+                self.min_continuity,
+            )
+            for seed, around in hits
+        ]
         spans = SpanBuilder(
             windows=windows,
-            score=Scorer(windows, self.weights, self.decay, continuity),
+            score=Scorer(found, self.reach, self.weights, self.decay, continuity),
             count_tokens=self.count_tokens or estimate_tokens,
             budget=self.token_budget,
-            by_worth=self.window == "auto",
+            entering=by_worth if self.window == "auto" else seeds_first,
         ).spans()
         kept = {seed.chunk.id for span in spans for seed in span.seeds}
         dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in kept)
         return Expansion(tuple(spans), self._placement(spans), dropped)
-
-    def _window(self, seed: Seed, around: Neighbourhood, continuity: Continuity | None) -> Window:
-        limit: Stop = "window"
-        if self.window == "auto":
-            reach, limit = related(around), "auto"
-        else:
-            reach = self.window, self.window
-        return sweep(seed, around, reach, limit, continuity, self.min_continuity)
 
     def _placement(self, spans: Sequence[Span]) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order

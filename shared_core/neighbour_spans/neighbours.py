@@ -1,301 +1,125 @@
-"""Neighbours among the passages of an index, or of a list."""
+"""Neighbours among passages that are there, and among the documents of what was found."""
 
 from __future__ import annotations
 
-import threading
 import warnings
-from array import array
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self, TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Vectors
-from shared_core.neighbour_spans.chunks import Chunk, End, Neighbourhood
-from shared_core.neighbour_spans.order import ChunkOrder, OffsetOrder, Visible
+from shared_core.arrays import Vectors
+from shared_core.neighbour_spans.chunks import Chunk, Neighbourhood
+from shared_core.neighbour_spans.order import ChunkOrder, OffsetOrder
 from shared_core.neighbour_spans.places import NUMBER_THEM, ChunkReader, Links
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
 
-MOST_READERS = 4
-"""Most readers per index with a table of their own; the least recently used one makes room."""
+MOST_DOCUMENTS = 4096
+"""Most documents whose neighbours are kept from query to query."""
 
-_Section: TypeAlias = tuple[str, tuple[str, ...] | None]
-"""Document and headings."""
+Documents: TypeAlias = Callable[[str, list[Any]], tuple[Sequence[Passage], Vectors | None]]
+"""Key and values of the metadata -> the passages that have one of them, and their vectors."""
 
 _NO_LINKS = Links()
 
 
-class ChunkTable:
-    """The places and links of chunks by row. It only grows; a look-up says which are visible.
-
-    Attributes
-    ----------
-    size
-        Number of rows taken in so far.
-    chunks
-        Row -> chunk.
-    linked_documents
-        Documents of the chunks that name a neighbour.
-    """
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.chunks: dict[int, Chunk] = {}
-        self.linked_documents: set[str] = set()
-        self._links: dict[int, Links] = {}
-        self._naming: dict[tuple[str, int], list[int]] = {}
-        self._orders: dict[tuple[str, bool], ChunkOrder] = {}
-        self._sections: dict[_Section, array[int]] = {}
-        self._warned = False
-
-    @property
-    def knows_places(self) -> bool:
-        """Whether the place of any chunk is known."""
-        return bool(self._sections)
-
-    def put(self, row: int, chunk: Chunk, links: Links | None = None) -> None:
-        """Add a chunk and the neighbours that it names, at or beyond the present size."""
-        self.chunks[row], self.size = chunk, row + 1
-        if links is not None:
-            self._links[row] = links
-            # Some splitters write one direction only, so links are followed in both.
-            for step in (-1, 1):
-                if (id := links.id(step)) is not None:
-                    self._naming.setdefault((id, -step), []).append(row)
-        linked, numbered = self.links(row).any, chunk.number is not None
-        if linked:
-            self.linked_documents.add(chunk.document)
-        key = chunk.document, numbered
-        by_start = chunk.text and not linked and (chunk.start is not None or key in self._orders)
-        if numbered or by_start:
-            if key not in self._orders:
-                self._orders[key] = (ChunkOrder if numbered else OffsetOrder)(self.chunks)
-            self._orders[key].put(row)
-        if numbered or by_start or linked:
-            self._sections.setdefault((chunk.document, chunk.heading), array("q")).append(row)
-
-    def links(self, row: int) -> Links:
-        """Return the neighbours that a chunk names."""
-        return self._links.get(row, _NO_LINKS)
-
-    def naming(self, id: str, step: int) -> Sequence[int]:
-        """Return the rows that, by their own links, come after a chunk (`step` 1) or before it."""
-        return self._naming.get((id, step), ())
-
-    def at(self, chunk: Chunk) -> Sequence[int]:
-        """Return the rows at the place of a chunk."""
-        order = self._orders.get((chunk.document, chunk.number is not None))
-        return () if order is None else order.at(chunk)
-
-    def section(self, chunk: Chunk) -> Sequence[int]:
-        """Return the rows under the heading of a chunk."""
-        return self._sections.get((chunk.document, chunk.heading), ())
-
-    def order(self, chunk: Chunk, visible: Visible) -> ChunkOrder | None:
-        """Return the order that a chunk is in, by number or by offset.
-
-        If chunks of one place contradict each other, several texts share the id of the document;
-        two that start alike do not if one begins the other. Offsets are then read within sections,
-        if those under the chunk's heading do not conflict. Otherwise no chunk of the document has
-        an order, not even one whose place is unique: the chunk next to it may belong to another
-        text.
-
-        Returns
-        -------
-        ChunkOrder or None
-            None if the chunk has no place, or if texts conflict, which gives one warning.
-        """
-        order = self._orders.get((chunk.document, chunk.number is not None))
-        dispute = order and order.dispute(visible)
-        if dispute and isinstance(order, OffsetOrder):
-            part = order.part(list(self.section(chunk)))
-            if len(part) < len(order):
-                order, dispute = part, part.dispute(visible)
-        if not dispute:
-            return order
-        if not self._warned:
-            self._warned = True
-            one, other = dispute
-            place = f"start at {one.start}" if one.number is None else f"are number {one.number}"
-            warnings.warn(
-                f"{one.id!r} and {other.id!r} both {place} of document {one.document!r}, so "
-                "several texts share this document id and their chunks get no neighbours (other "
-                "documents may be affected, too): name the metadata key that distinguishes the "
-                "texts with ChunkKeys(document=...), or number the chunks of each document in "
-                "order",
-                stacklevel=2,
-            )
-        return None
-
-
-class ChunkTables:
-    """The chunk tables of an index, which is changed and searched from many threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._passages: Sequence[Passage] = ()
-        self._tables: dict[ChunkReader, ChunkTable] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()  # a copy reads its passages itself
-
-    def table(
-        self, passages: Sequence[Passage], size: int, alive: Bools | None, reader: ChunkReader
-    ) -> ChunkTable:
-        """Return a table that holds at least the given rows.
-
-        The tables are kept from call to call. They are dropped when `passages` is another object
-        than before; of more than `MOST_READERS` readers the least recently used loses its table.
-
-        Parameters
-        ----------
-        passages
-            By row; only ever appended to.
-        size
-            Number of rows that the table must hold.
-        alive
-            Whether each row exists, not deleted, shape (size,); None: all do.
-        reader
-            Reads passages as chunks; readers that are equal share a table.
-
-        Raises
-        ------
-        ValueError
-            If the place that a passage gives is invalid.
-        """
-        with self._lock:
-            if self._passages is not passages:
-                self._tables, self._passages = {}, passages
-            # A table whose growth is cut short is dropped: it may hold half of a row.
-            table = self._tables.pop(reader, None) or ChunkTable()
-            for row in range(table.size, size):
-                if alive is None or alive[row]:
-                    table.put(row, reader.chunk(passages[row]), reader.links(passages[row]))
-            table.size = max(table.size, size)
-            self._tables[reader] = table
-            if len(self._tables) > MOST_READERS:
-                del self._tables[next(iter(self._tables))]
-            return table
-
-
 class PassageNeighbours:
-    """Neighbours among chunks in rows; a `ChunkSource` with embeddings.
+    """Neighbours among all passages of some documents; a `ChunkSource` with embeddings.
+
+    A seed is identified by its id, or else by its place. If passages at one place of a text
+    contradict each other, none of the text has neighbours, and a warning is given.
 
     Parameters
     ----------
-    table
-        The places of the chunks.
-    row_of
-        Id -> row, or None if there is no chunk with that id.
-    visible
-        Which rows are visible.
+    passages
+        With unique ids; those without an id are identified by their place and text.
+    reader
+        Reads passages as chunks.
     vectors
-        Their embeddings, shape (rows, dim); None: continuity is unknown.
-    unit
-        Whether each is known to be of unit length or zero.
-    whole
-        Whether the rows hold all chunks of their documents. If not, a document ends only where
-        links say so, and the sizes of sections are not known.
+        Their embeddings, shape (len(passages), dim), finite; None: continuity is unknown.
+
+    Raises
+    ------
+    ValueError
+        If two passages of different text have the same id; or the vectors have the wrong shape or
+        are not finite.
     """
 
     def __init__(
         self,
-        table: ChunkTable,
-        row_of: Callable[[str], int | None],
-        visible: Visible,
-        vectors: Vectors | None,
-        *,
-        unit: bool = False,
-        whole: bool = True,
-    ) -> None:
-        self._table = table
-        self._row_of = row_of
-        self._visible = visible
-        self._vectors = vectors
-        self._unit = unit
-        self._whole = whole
-        self._rows: dict[str, int] = {}
-        self._orders: dict[tuple[_Section, bool], ChunkOrder | None] = {}
-        self._sizes: dict[_Section, int] = {}
-
-    @classmethod
-    def of(
-        cls,
         passages: Iterable[Passage],
         reader: ChunkReader,
         vectors: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Return the neighbours among passages in memory, for any number of queries.
-
-        Parameters
-        ----------
-        passages
-            With unique ids; those without an id are identified by their place and text.
-        reader
-            Reads passages as chunks.
-        vectors
-            Their embeddings, shape (len(passages), dim), finite; copied.
-
-        Raises
-        ------
-        ValueError
-            If two passages of different text have the same id; a place is invalid; or the vectors
-            have the wrong shape or are not finite.
-        """
+    ) -> None:
         passages = list(passages)
-        matrix = None
+        self._chunks: list[Chunk] = []
+        self._links: list[Links] = []
+        self._rows: dict[str, int] = {}
+        self._naming: dict[tuple[str, int], list[int]] = {}
+        self._orders: dict[tuple[Any, ...], ChunkOrder] = {}
+        self._warned = False
+        kept = [at for at, passage in enumerate(passages) if self._put(passage, reader)]
+        self._vectors: Vectors | None = None
         if vectors is not None:
             names = [repr(passage.id) for passage in passages]
-            matrix = unit_rows(vectors, len(passages), "the passages", names=names)
-        chunks = map(reader.chunk, passages)
-        return cls._of_chunks(chunks, map(reader.links, passages), matrix)
+            unit = unit_rows(vectors, len(passages), "the passages", names=names)
+            self._vectors = unit if len(kept) == len(unit) else unit[kept]
+        self._make_orders()
 
-    @classmethod
-    def among(cls, chunks: Iterable[Chunk], links: Iterable[Links | None] | None = None) -> Self:
-        """Return the neighbours among some chunks of documents, as a store gave them.
-
-        Parameters
-        ----------
-        chunks
-            With unique ids. Offsets place none of them: there may be others in between.
-        links
-            The neighbours that each names; None: none of them names any.
-        """
-        chunks = list(chunks)
-        return cls._of_chunks(chunks, links or [None] * len(chunks), whole=False)
-
-    @classmethod
-    def _of_chunks(
-        cls,
-        chunks: Iterable[Chunk],
-        links: Iterable[Links | None],
-        vectors: Vectors | None = None,
-        *,
-        whole: bool = True,
-    ) -> Self:
-        table, rows = ChunkTable(), dict[str, int]()
-        for row, (chunk, named) in enumerate(zip(chunks, links, strict=True)):
-            table.put(row, chunk, named)
-            if table.chunks[rows.setdefault(chunk.id, row)].text != chunk.text:
+    def _put(self, passage: Passage, reader: ChunkReader) -> bool:
+        """Add a passage; return whether it is a new one."""
+        chunk, links, row = reader.chunk(passage), reader.links(passage), len(self._chunks)
+        if (known := self._rows.setdefault(chunk.id, row)) != row:
+            if self._chunks[known].text != chunk.text:
                 raise ValueError(
                     f"two chunks of different text have the id {chunk.id!r}: give each its own id"
                 )
-        return cls(table, rows.get, Visible(table.size), vectors, unit=True, whole=whole)
+            return False
+        self._chunks.append(chunk)
+        self._links.append(links or _NO_LINKS)
+        # Some splitters write one direction only, so links are followed in both.
+        for step in (-1, 1):
+            if links and (id := links.id(step)) is not None:
+                self._naming.setdefault((id, -step), []).append(row)
+        return True
+
+    def _make_orders(self) -> None:
+        rows: dict[tuple[Any, ...], list[int]] = {}
+        for row, chunk in enumerate(self._chunks):
+            key = _text_of(chunk)
+            by_start = chunk.text and not self._links[row].any
+            if chunk.number is not None or (by_start and (chunk.start is not None or key in rows)):
+                rows.setdefault(key, []).append(row)
+        for key, of_text in rows.items():
+            numbered = self._chunks[of_text[0]].number is not None
+            self._orders[key] = (ChunkOrder if numbered else OffsetOrder)(self._chunks, of_text)
+
+    @property
+    def knows_places(self) -> bool:
+        """Whether the place of any passage is known."""
+        return bool(self._orders or self._naming)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether there are embeddings."""
+        return self._vectors is not None
 
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
-        """Return the neighbours of each seed; see `ChunkSource`.
+        """Return the neighbours of each seed; see `ChunkSource`."""
+        if seeds and not self.knows_places:
+            _warn_of_places()
+        return [self.around_one(seed, window) for seed in seeds]
 
-        A seed is identified by its id, or else by its place. If passages at one place of a
-        document contradict each other, none of its passages has neighbours, and a warning is given.
-        """
-        if seeds and self._whole and not self._table.knows_places:
-            warnings.warn(
-                "no passage says which chunk of which document it is, so none has neighbours: "
-                f"{NUMBER_THEM}",
-                stacklevel=2,
-            )
-        return [self._around(seed, window) for seed in seeds]
+    def around_one(self, seed: Chunk, window: int) -> Neighbourhood:
+        """Return the neighbours of one seed."""
+        row = self._row(seed)
+        if row is None:
+            return Neighbourhood(seed)
+        before, after = self._walk(row, -1, window), self._walk(row, 1, window)
+        return Neighbourhood(self._chunks[row], tuple(before[::-1]), tuple(after))
 
     def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
         """Return the cosine of each pair of chunks that `around` returned; None without vectors."""
@@ -307,91 +131,156 @@ class PassageNeighbours:
             self._vectors.take([self._rows[pair[side].id] for pair in pairs], axis=0)
             for side in (0, 1)
         )
-        return [*cosine_similarity(first, second, unit=self._unit).tolist()]
-
-    def _around(self, seed: Chunk, window: int) -> Neighbourhood:
-        row = self._row(seed)
-        if row is None:
-            return Neighbourhood(seed)
-        before, before_end = self._walk(row, -1, window)
-        after, after_end = self._walk(row, 1, window)
-        chunk = self._chunk(row)
-        size = self._section_size(chunk) if self._whole else None
-        return Neighbourhood(chunk, tuple(before[::-1]), tuple(after), before_end, after_end, size)
-
-    def _section_size(self, chunk: Chunk) -> int | None:
-        key = chunk.document, chunk.heading
-        if key not in self._sizes:
-            self._sizes[key] = self._visible.count(self._table.section(chunk))
-        return self._sizes[key] or None
+        return [*cosine_similarity(first, second, unit=True).tolist()]
 
     def _row(self, seed: Chunk) -> int | None:
-        row = self._row_of(seed.id)
-        if row is not None and self._is_there(row):
+        row = self._rows.get(seed.id)
+        order = self._orders.get(_text_of(seed))
+        if row is not None or order is None:
             return row
-        there = [*filter(self._is_there, self._table.at(seed))]
-        texts = [self._table.chunks[row].text for row in there]
+        there = order.at(seed)
+        texts = [self._chunks[row].text for row in there]
         if len({*texts}) > 1:
             return there[texts.index(seed.text)] if seed.text in texts else None
         return there[0] if there else None
 
-    def _walk(self, row: int, step: int, window: int) -> tuple[list[Chunk], End]:
-        found: list[Chunk] = []
-        walked = {row}
-        for _ in range(window):
-            following = self._next_to(row, step)
-            if isinstance(following, str):
-                return found, following
-            if following in walked:
-                return found, "missing"
-            row = following
-            walked.add(row)
-            found.append(self._chunk(row))
-        return found, "more"
+    def _walk(self, row: int, step: int, window: int) -> list[Chunk]:
+        walked = [row]
+        while len(walked) <= window:
+            following = self._next_to(walked[-1], step)
+            if following is None or following in walked:
+                break
+            walked.append(following)
+        return [self._chunks[row] for row in walked[1:]]
 
-    def _next_to(self, row: int, step: int) -> int | End:
-        chunk, links = self._table.chunks[row], self._table.links(row)
-        id = links.id(step)
-        if id is not None:
-            linked = self._row_of(id)
-            return linked if linked is not None and self._is_there(linked) else "missing"
-        if naming := self._naming(chunk, step):
-            there = [*filter(self._is_there, naming)]
-            return there[0] if len(there) == 1 else "missing"
-        if self._naming(chunk, -step):
-            return links.edge
-        if links.any:
-            return "missing"  # links of this direction may not have been written at all
-        found = self._next_by_place(row, step)
-        if found != "document" or (self._whole and chunk.number is not None):
-            return found
-        # Among linked chunks, the one that named this one may have been deleted.
-        alone = self._whole and chunk.document not in self._table.linked_documents
-        return links.edge if alone else "missing"
+    def _next_to(self, row: int, step: int) -> int | None:
+        chunk, links = self._chunks[row], self._links[row]
+        if (id := links.id(step)) is not None:
+            return self._rows.get(id)
+        if naming := self._naming.get((chunk.id, step)):
+            return naming[0] if len(naming) == 1 else None
+        if links.any or (chunk.id, -step) in self._naming:
+            return None
+        order = self._orders.get(_text_of(chunk))
+        if order is None or self._disputed(order):
+            return None
+        return order.next_to(row, step)
 
-    def _next_by_place(self, row: int, step: int) -> int | End:
-        chunk = self._table.chunks[row]
-        if not self._whole and chunk.number is None:
-            return "missing"
-        key = (chunk.document, chunk.heading), chunk.number is not None
-        if key not in self._orders:
-            self._orders[key] = self._table.order(chunk, self._visible)
-        order = self._orders[key]
-        return "missing" if order is None else order.next_to(row, step, self._visible)
+    def _disputed(self, order: ChunkOrder) -> bool:
+        """Return whether chunks of one place contradict each other, which gives one warning.
 
-    def _naming(self, chunk: Chunk, step: int) -> list[int]:
-        """Return the rows whose links name a chunk; of each passage the latest version alone."""
-        return [
-            row
-            for row in self._table.naming(chunk.id, step)
-            if row < self._visible.size and self._row_of(self._table.chunks[row].id) in (row, None)
-        ]
+        Several texts share the id of the document then. No chunk has neighbours, not even one whose
+        place is unique: the chunk next to it may belong to another text.
+        """
+        if order.dispute and not self._warned:
+            self._warned = True
+            one, other = order.dispute
+            place = f"start at {one.start}" if one.number is None else f"are number {one.number}"
+            warnings.warn(
+                f"{one.id!r} and {other.id!r} both {place} of document {one.document!r}, so "
+                "several texts share this document id and their chunks get no neighbours (other "
+                "documents may be affected, too): name the metadata key that distinguishes the "
+                "texts with ChunkKeys(document=...), or number the chunks of each document in "
+                "order",
+                stacklevel=2,
+            )
+        return order.dispute is not None
 
-    def _is_there(self, row: int) -> bool:
-        # A row that was deleted before the table reached it is not in the table.
-        return row in self._table.chunks and self._visible(row)
 
-    def _chunk(self, row: int) -> Chunk:
-        chunk = self._table.chunks[row]
-        self._rows[chunk.id] = row
-        return chunk
+def _text_of(chunk: Chunk) -> tuple[Any, ...]:
+    """Return what names the text a chunk is placed in: offsets may count within a section."""
+    if chunk.number is not None:
+        return chunk.document, True
+    return chunk.document, False, chunk.heading
+
+
+class DocumentNeighbours:
+    """The documents of what was found, read when they are asked for; a `ChunkSource`.
+
+    Parameters
+    ----------
+    documents
+        Reads documents by what names them in the metadata of their passages.
+    reader
+        Reads passages as chunks. A chunk whose document it does not name has the other chunks of
+        this kind around it, if they were found too.
+    known
+        Documents that were read before, to which others are added; None: none.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        reader: ChunkReader,
+        known: MutableMapping[Any, PassageNeighbours] | None = None,
+    ) -> None:
+        self._documents, self._reader = documents, reader
+        self._known: MutableMapping[Any, PassageNeighbours] = {} if known is None else known
+        self._holding: dict[str, PassageNeighbours] = {}
+        self._embedded = False
+
+    def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
+        """Return the neighbours of each seed; see `ChunkSource`. A seed's source is its passage."""
+        named = [self._reader.document_of(seed.source) for seed in seeds]
+        sources = self._sources(named, [seed.source for seed in seeds])
+        if seeds and not any(source.knows_places for source in sources):
+            _warn_of_places()
+        self._embedded = any(source.embedded for source in sources)
+        found = []
+        for seed, source in zip(seeds, sources, strict=True):
+            found.append(source.around_one(seed, window))
+            self._holding.update((chunk.id, source) for chunk in found[-1].run)
+        return found
+
+    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
+        """Return the cosine of each pair of chunks that `around` returned; None without vectors."""
+        if not self._embedded:
+            return None
+        found: list[float | None] = []
+        for source, some in groupby(pairs, lambda pair: self._holding[pair[0].id]):
+            of_source = [*some]
+            found += source.continuity(of_source) or [None] * len(of_source)
+        return found
+
+    def _sources(
+        self, named: Sequence[tuple[str, str] | None], passages: Sequence[Passage]
+    ) -> list[PassageNeighbours]:
+        """Return, for each passage, the document that it names as key and value."""
+        nameless = [each for each, name in zip(passages, named, strict=True) if name is None]
+        sources: dict[Any, PassageNeighbours] = {None: PassageNeighbours(nameless, self._reader)}
+        unknown: dict[str, dict[str, Any]] = defaultdict(dict)
+        for document, passage in zip(named, passages, strict=True):
+            if document is None:
+                continue
+            if (known := self._known.get((self._reader, document))) is not None:
+                sources[document] = known
+            else:
+                key, name = document
+                unknown[key][name] = passage.metadata[key]
+        for key, values in unknown.items():
+            sources |= self._read(key, values)
+        return [sources[document] for document in named]
+
+    def _read(self, key: str, values: dict[str, Any]) -> dict[Any, PassageNeighbours]:
+        """Read documents by their names, and keep them."""
+        passages, vectors = self._documents(key, [*values.values()])
+        rows: dict[str, list[int]] = defaultdict(list)
+        for row, passage in enumerate(passages):
+            rows[str(passage.metadata[key])].append(row)
+        read: dict[Any, PassageNeighbours] = {}
+        for name in values:
+            held = [passages[row] for row in rows[name]]
+            of_them = None if vectors is None else vectors[rows[name]]
+            read[key, name] = PassageNeighbours(held, self._reader, of_them)
+        if len(self._known) > MOST_DOCUMENTS:
+            self._known.clear()
+        self._known.update({(self._reader, each): source for each, source in read.items()})
+        return read
+
+
+def _warn_of_places() -> None:
+    warnings.warn(
+        "no passage says which chunk of which document it is, so none has neighbours: "
+        f"{NUMBER_THEM}",
+        stacklevel=3,
+    )

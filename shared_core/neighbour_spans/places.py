@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shared_core.neighbour_spans.chunks import Chunk, End
+from shared_core.neighbour_spans.chunks import Chunk
 from shared_core.types import Passage
 
 SOURCE = "llamaindex_ref_doc_id"
@@ -34,14 +34,10 @@ class Links:
     ----------
     before, after
         Ids of the passages before and after it; None where it names none.
-    edge
-        What lies on a side where no passage is known: ``"document"``, the edge of the document,
-        or ``"missing"`` if it is not known where the document ends.
     """
 
     before: str | None = None
     after: str | None = None
-    edge: End = "document"
 
     @property
     def any(self) -> bool:
@@ -95,9 +91,9 @@ class ChunkKeys:
         Id of the document.
     number
         Place of the chunk in its document: an integer, also as a float or as digits, as returned
-        by some stores.
+        by some stores. Anything else counts as unknown.
     start
-        Offset of its first character. Negative if the splitter did not find it.
+        Offset of its first character, an integer. Negative if the splitter did not find it.
     source
         Used as the document if that key is absent; then the source document of a LlamaIndex node.
     page
@@ -122,18 +118,13 @@ class ChunkKeys:
         object.__setattr__(self, "heading", tuple(self.heading))
 
     def chunk(self, passage: Passage) -> Chunk:
-        """Return the passage as a chunk; without an id it is named by its place and text.
-
-        Raises
-        ------
-        ValueError
-            If the number is not an integer and there is no start, or the start is not an integer.
-        """
-        metadata = passage.metadata
-        start, heading = self._start(passage), self.heading_of(metadata)
-        document, number = self._document(passage), None
-        if placed := self.numbered(passage, otherwise=start is not None):
-            document, number = placed
+        """Return the passage as a chunk; without an id it is named by its place and text."""
+        metadata, document = passage.metadata, self._document(passage)
+        number, start = (_parse_integer(metadata.get(key)) for key in (self.number, self.start))
+        heading = self.heading_of(metadata)
+        if start is not None and start < 0:
+            start = None
+        if document is not None and number is not None:
             place = f"{document}:{number}"
         elif document is not None and metadata.get(self.start) is not None:
             if (page := metadata.get(self.page)) is not None:
@@ -146,32 +137,13 @@ class ChunkKeys:
         id = passage.id or f"{place}#{_digest(passage.text)}"
         return Chunk(id, passage.text, document, number, start, heading, passage)
 
-    def numbered(self, passage: Passage, *, otherwise: bool) -> tuple[str, int] | None:
-        """Return the document and the number in the metadata; None if one is missing.
-
-        Parameters
-        ----------
-        passage
-            The passage.
-        otherwise
-            Whether its place is known otherwise: a number that is not an integer is then ignored.
-
-        Raises
-        ------
-        ValueError
-            If the number is not an integer, and its place is not known otherwise.
-        """
-        given, document = passage.metadata.get(self.number), self._document(passage)
-        if given is None or document is None:
-            return None
-        number = _parse_integer(given)
-        if number is None and not otherwise:
-            raise ValueError(
-                f"metadata[{self.number!r}] of {_describe(passage)} must be an integer, got "
-                f"{given!r}: number the chunks of each document in order, or name the key of the "
-                "number with ChunkKeys(number=...)"
-            )
-        return None if number is None else (document, number)
+    def numbered(self, passage: Passage) -> tuple[str, int] | None:
+        """Return the document and the number in the metadata; None if one is missing."""
+        number, document = (
+            _parse_integer(passage.metadata.get(self.number)),
+            self._document(passage),
+        )
+        return None if number is None or document is None else (document, number)
 
     def links(self, passage: Passage) -> None:
         """Return None: places are given by numbers and starts."""
@@ -187,16 +159,6 @@ class ChunkKeys:
         """Return the headings in the metadata; None if there are none."""
         return tuple([str(metadata[key]) for key in self.heading if key in metadata]) or None
 
-    def _start(self, passage: Passage) -> int | None:
-        given = passage.metadata.get(self.start)
-        start = _parse_integer(given)
-        if start is None and given is not None:
-            raise ValueError(
-                f"metadata[{self.start!r}] of {_describe(passage)} must be an integer, got "
-                f"{given!r}: name the key of the offset with ChunkKeys(start=...)"
-            )
-        return None if start is None or start < 0 else start
-
     def _document(self, passage: Passage) -> str | None:
         named = self.document_of(passage)
         return None if named is None else named[1]
@@ -204,10 +166,6 @@ class ChunkKeys:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def _describe(passage: Passage) -> str:
-    return repr(passage.id or passage.text[:40])
 
 
 def _parse_integer(value: object) -> int | None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from shared_core.neighbour_spans.chunks import Chunk, Seed
-from shared_core.neighbour_spans.sweep import Continuity, Window, headings_differ, section_openings
+from shared_core.neighbour_spans.chunks import Chunk, Neighbourhood, Seed
+from shared_core.neighbour_spans.sweep import Continuity, headings_differ
 
 Weights = tuple[float, float, float, float]
 
@@ -32,9 +32,10 @@ class SpanScore:
     continuity
         Mean cosine of adjacent chunks, in [-1, 1]; 1 for one chunk; 0 if unknown.
     parent
-        Share of the best seed's section that is present, in [0, 1]; 1 if its first chunk is.
-    continuity_from, parent_from
-        Basis of the part, for people.
+        1 if the first chunk of the best seed's section is present, where its heading stands, or its
+        summary; else 0.
+    continuity_from
+        Basis of the continuity, for people.
     """
 
     total: float
@@ -43,7 +44,6 @@ class SpanScore:
     continuity: float
     parent: float
     continuity_from: str
-    parent_from: str
 
 
 def adjacency(places: Sequence[int], decay: float) -> float:
@@ -75,8 +75,10 @@ class Scorer:
 
     Parameters
     ----------
-    windows
+    neighbourhoods
         One per seed.
+    reach
+        Neighbours on each side that the source was asked for.
     weights, decay
         As in `NeighbourSpans`.
     continuity
@@ -85,18 +87,21 @@ class Scorer:
 
     def __init__(
         self,
-        windows: Sequence[Window],
+        neighbourhoods: Sequence[Neighbourhood],
+        reach: int,
         weights: Weights,
         decay: float,
         continuity: Continuity | None,
     ) -> None:
         self._weights, self._decay, self._continuity = weights, decay, continuity
         self._opening = set[str]()
-        for around in (window.neighbourhood for window in windows):
-            self._opening |= section_openings(around.run, around.before_end)
-        self._section_sizes = {
-            window.centre.id: window.neighbourhood.section_size for window in windows
-        }
+        for around in neighbourhoods:
+            pairs = pairwise(around.run)
+            self._opening |= {
+                second.id for first, second in pairs if headings_differ(first, second)
+            }
+            if len(around.before) < reach and around.run[0].heading is not None:
+                self._opening.add(around.run[0].id)  # nothing is known before it
 
     def __call__(self, chunks: Sequence[Chunk], seeds: Mapping[str, Seed]) -> SpanScore:
         """Score the span of these chunks.
@@ -113,10 +118,10 @@ class Scorer:
         similarity = seeds[chunks[best].id].score
         near = adjacency(places, self._decay)
         flow, flow_from = self._flow(chunks)
-        parent, parent_from = self._parent(chunks, best)
+        parent = self._parent(chunks, best)
         parts = similarity, near, flow, parent
         total = sum(weight * part for weight, part in zip(self._weights, parts, strict=True))
-        return SpanScore(total, *parts, flow_from, parent_from)
+        return SpanScore(total, *parts, flow_from)
 
     def _flow(self, chunks: Sequence[Chunk]) -> tuple[float, str]:
         if self._continuity is None:
@@ -129,18 +134,8 @@ class Scorer:
             return 0.0, "unknown: the chunks have no embeddings"
         return sum(known) / len(known), f"{len(known)} of {len(pairs)} pairs of adjacent chunks"
 
-    def _parent(self, chunks: Sequence[Chunk], best: int) -> tuple[float, str]:
-        first, last = best, best
+    def _parent(self, chunks: Sequence[Chunk], best: int) -> float:
+        first = best
         while first > 0 and not headings_differ(chunks[first - 1], chunks[first]):
             first -= 1
-        while last + 1 < len(chunks) and not headings_differ(chunks[last], chunks[last + 1]):
-            last += 1
-        if chunks[first].id in self._opening:
-            return 1.0, "the first chunk of the section is there"
-        size = self._section_sizes.get(chunks[best].id)
-        if size is None:
-            return 0.0, "unknown: neither the first chunk nor the size of its section is known"
-        # A chunk with an unknown heading does not end a section, and does not count towards it.
-        same = sum(chunk.heading == chunks[best].heading for chunk in chunks[first : last + 1])
-        covered = min(same, size)
-        return covered / size, f"{covered} of the {size} chunks of the section"
+        return float(chunks[first].id in self._opening)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TypeAlias
 
-from shared_core.neighbour_spans.chunks import Chunk, End, Neighbourhood, Seed, Stop
+from shared_core.neighbour_spans.chunks import Chunk, Neighbourhood, Seed
 from shared_core.tokens import estimate_tokens
 
 WIDEST = 4
@@ -39,21 +39,18 @@ class Window:
     ----------
     seed
         The seed as given by the caller.
-    chunks
-        The chunks, in document order.
+    before, after
+        Its neighbours on either side, in document order.
     next
         The chunk after the last one, if any; another window may begin there.
-    before, after
-        Why it begins and ends there.
     neighbourhood
         The answer of the source.
     """
 
     seed: Seed
-    chunks: Sequence[Chunk]
+    before: Sequence[Chunk]
+    after: Sequence[Chunk]
     next: Chunk | None
-    before: Stop
-    after: Stop
     neighbourhood: Neighbourhood
 
     @property
@@ -61,12 +58,16 @@ class Window:
         """The seed's chunk as it is in the source."""
         return self.neighbourhood.seed
 
+    @property
+    def chunks(self) -> list[Chunk]:
+        """The chunks, in document order."""
+        return [*self.before, self.centre, *self.after]
+
 
 def sweep(
     seed: Seed,
     around: Neighbourhood,
     reach: tuple[int, int],
-    limit: Stop,
     continuity: Continuity | None,
     min_continuity: float | None,
 ) -> Window:
@@ -78,56 +79,31 @@ def sweep(
         The seed and its neighbours.
     reach
         Most neighbours before and after.
-    limit
-        Name of a stop at `reach`.
     continuity, min_continuity
         A change of heading blocks unless the continuity of the two chunks is known and at least
         `min_continuity`. If that is None, headings do not count.
     """
+
+    def blocks(first: Chunk, second: Chunk) -> bool:
+        if min_continuity is None or not headings_differ(first, second):
+            return False
+        cosine = None if continuity is None else continuity(first, second)
+        return cosine is None or cosine < min_continuity
+
     run, at = around.run, len(around.before)
-
-    def side(step: int, count: int, end: End) -> tuple[int, Stop]:
-        for inner in range(at, at + step * count, step):
-            outer = inner + step
-            if not 0 <= outer < len(run):
-                return inner, limit if end == "more" else end
-            if min_continuity is not None and headings_differ(run[inner], run[outer]):
-                pair = run[min(inner, outer)], run[max(inner, outer)]
-                cosine = None if continuity is None else continuity(*pair)
-                if cosine is None or cosine < min_continuity:
-                    return inner, "heading" if cosine is None else "continuity"
-        last = at + step * count
-        ends = last == (len(run) - 1 if step > 0 else 0)
-        if ends and (end == "document" or (end == "missing" and limit == "auto")):
-            return last, end
-        return last, limit
-
-    first, before = side(-1, reach[0], around.before_end)
-    last, after = side(1, reach[1], around.after_end)
+    first = last = at
+    while first > max(0, at - reach[0]) and not blocks(run[first - 1], run[first]):
+        first -= 1
+    while last < min(len(run) - 1, at + reach[1]) and not blocks(run[last], run[last + 1]):
+        last += 1
     following = run[last + 1] if last + 1 < len(run) else None
-    return Window(seed, run[first : last + 1], following, before, after, around)
+    return Window(seed, run[first:at], run[at + 1 : last + 1], following, around)
 
 
 def headings_differ(first: Chunk, second: Chunk) -> bool:
     """Return whether two chunks are known to be under different headings."""
     one, other = first.heading, second.heading
     return one is not other and one is not None and other is not None and one != other
-
-
-def section_openings(run: Sequence[Chunk], end: End) -> set[str]:
-    """Return the ids of the chunks of a run that are known to be first under their heading.
-
-    Parameters
-    ----------
-    run
-        Consecutive chunks, in document order.
-    end
-        What lies before the first chunk.
-    """
-    found = {second.id for first, second in pairwise(run) if headings_differ(first, second)}
-    if end == "document" and run[0].heading is not None:
-        found.add(run[0].id)
-    return found
 
 
 def chains(windows: Sequence[Window]) -> list[list[Chunk]]:
@@ -204,7 +180,10 @@ def by_worth(windows: Sequence[Window]) -> list[Chunk]:
     chunks: dict[str, Chunk] = {}
     worth: dict[str, tuple[float, float]] = {}
     for window in windows:
-        for chunk, distance in _around(window):
+        around = [(window.centre, 0.0)]
+        for side in (window.after, window.before[::-1]):
+            around += zip(side, _distances(window.centre, side), strict=True)
+        for chunk, distance in around:
             own = scores.get(chunk.id, lowest)
             value = own + 2 ** (-distance / HALF) * (window.seed.score - own)
             chunks.setdefault(chunk.id, chunk)
@@ -212,14 +191,16 @@ def by_worth(windows: Sequence[Window]) -> list[Chunk]:
     return sorted(chunks.values(), key=lambda chunk: worth[chunk.id], reverse=True)
 
 
-def _around(window: Window) -> list[tuple[Chunk, float]]:
-    """Return the chunks of a window and their distances to its seed, the seed first."""
-    at = next(at for at, chunk in enumerate(window.chunks) if chunk.id == window.centre.id)
-    after, before = window.chunks[at + 1 :], window.chunks[:at][::-1]
-    found = [(window.centre, 0.0)]
-    for side in (after, before):
-        found += zip(side, _distances(window.centre, side), strict=True)
-    return found
+def seeds_first(windows: Sequence[Window]) -> list[Chunk]:
+    """Return the chunks of all windows, each once: the seeds, then the neighbours of the best seed.
+
+    They come nearest first, the one after a seed before the one in front of it.
+    """
+    chunks = {window.centre.id: window.centre for window in windows}
+    for window in windows:
+        for pair in zip_longest(window.after, window.before[::-1]):
+            chunks |= {chunk.id: chunk for chunk in pair if chunk and chunk.id not in chunks}
+    return [*chunks.values()]
 
 
 def _distances(seed: Chunk, side: Sequence[Chunk]) -> Iterator[float]:

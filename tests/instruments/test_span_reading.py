@@ -76,7 +76,7 @@ def test_a_document_stitched_from_its_chunks_is_the_document() -> None:
     every = collection()
     first = KEYS.chunk(every.passages[0])
     whole = NeighbourSpans(window=12, token_budget=None, min_continuity=None)
-    (span,) = whole.expand([Seed(first, 1.0)], PassageNeighbours.of(every.passages, KEYS)).spans
+    (span,) = whole.expand([Seed(first, 1.0)], PassageNeighbours(every.passages, KEYS)).spans
     assert span.text == every.documents[first.document]
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
@@ -70,46 +68,3 @@ def test_the_start_index_of_a_splitter_tells_neighbours() -> None:
         assert found.page_content in text
         assert len(found.page_content) > 2 * len(chunk.page_content)
         assert found.metadata["source"] == chunk.metadata["source"]
-
-
-def test_a_store_is_read_once_a_query() -> None:
-    """For all seeds together, under keys of the caller's own."""
-
-    class Counting(InMemoryStore):
-        reads = 0
-
-        def mget(self, keys: Any) -> list[Any]:
-            self.reads += 1
-            return super().mget(keys)
-
-    store = Counting()
-    store.mset([(f"c/{c.metadata['doc_id']}/{c.metadata['chunk_id']}", c) for c in chunks()])
-    transformer = NeighbourSpanTransformer.from_store(store, key="c/{}/{}".format, expand=WINDOW)
-    nameless = [chunk.model_copy(update={"id": None}) for chunk in chunks()]
-    assert texts(transformer.invoke([nameless[0], nameless[2]])) == [joined(0, 3)]
-    assert store.reads == 1
-    store.mdelete(["c/manual/1"])
-    found = transformer.invoke([nameless[0], nameless[2]])
-    assert sorted(texts(found)) == sorted([STEPS[0], joined(2, 3)])
-    assert {document.metadata["posrag"]["before"] for document in found} == {"missing"}
-
-
-def test_a_store_of_bytes_is_refused_with_the_way_out() -> None:
-    """What LangChain's file store gives is no document."""
-    store = InMemoryByteStore()
-    store.mset([("manual:1", b"Then")])
-    transformer = NeighbourSpanTransformer.from_store(store, expand=WINDOW)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"a bytes under 'manual:1'.*create_kv_docstore"):
-        transformer.invoke(chunks()[:1])
-
-
-def test_a_store_that_cannot_know_the_neighbours_says_so() -> None:
-    """Keys made otherwise, or chunks placed by offsets alone: every span would be one chunk."""
-    store = InMemoryStore()
-    store.mset([(f"manual/{n}", chunk) for n, chunk in enumerate(chunks())])
-    transformer = NeighbourSpanTransformer.from_store(store, expand=WINDOW)
-    with pytest.warns(UserWarning, match=r"nothing under 'manual:1'.*key="):
-        assert texts(transformer.invoke(chunks()[1:2])) == STEPS[1:2]
-    placed = Document(STEPS[1], metadata={"source": "manual", "start_index": 42})
-    with pytest.warns(UserWarning, match=r"under 'chunk_id'.*from_documents"):
-        assert texts(transformer.invoke([placed])) == STEPS[1:2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import pytest
 from llama_index.core.ingestion import IngestionPipeline
@@ -74,22 +75,22 @@ def test_neighbours_come_from_the_docstore_or_from_nodes(at: int) -> None:
     assert found.score == why(found)["score"] == 0.5 < why(found)["span_score"]
 
 
-def test_the_docstore_is_asked_in_batches() -> None:
-    """Once for the seeds and once for a step of the window, however many seeds there are."""
+def test_the_nodes_of_a_docstore_are_read_at_once() -> None:
+    """Those of all documents that were found, and no others."""
 
     class Counting(SimpleDocumentStore):
-        batches = 0
+        reads: ClassVar[list[set[str]]] = []
 
         def get_nodes(self, node_ids: list[str], raise_error: bool = True) -> list[BaseNode]:
-            self.batches += 1
+            self.reads.append({*node_ids})
             return super().get_nodes(node_ids, raise_error)
 
-    nodes, docstore = split("manual"), Counting()
+    nodes, docstore = split("manual", "guide", "other"), Counting()
     docstore.add_documents(nodes)
     postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=docstore)
-    found = postprocessor.postprocess_nodes(hits(nodes, manual2=0.9, manual7=0.8, manual12=0.7))
+    found = postprocessor.postprocess_nodes(hits(nodes, manual2=0.9, manual7=0.8, guide3=0.7))
     assert len(found) == 3
-    assert docstore.batches == 1 + WINDOW.reach
+    assert docstore.reads == [{node.node_id for node in nodes if node.ref_doc_id != "other"}]
 
 
 def test_an_empty_docstore_says_what_to_do() -> None:
@@ -129,7 +130,7 @@ def test_leaves_of_a_hierarchy_are_placed_within_their_parent(links: bool) -> No
     for leaf in leaves:
         siblings.setdefault(parent(leaf), []).append(leaf.node_id)
     assert len(siblings) > 4
-    docstore, *known = *sources(leaves), NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
+    known = [*sources(leaves), *sources(nodes)]
     for leaf in leaves:
         family = siblings[parent(leaf)]
         at = family.index(leaf.node_id)
@@ -137,32 +138,23 @@ def test_leaves_of_a_hierarchy_are_placed_within_their_parent(links: bool) -> No
         for postprocessor in known:
             (found,) = postprocessor.postprocess_nodes(hit)
             assert chunks(found) == family[max(0, at - 1) : at + 2]
-            assert (why(found)["before"] == "missing") == (at == 0)
-            assert "document" not in (why(found)["before"], why(found)["after"])
-        (found,) = docstore.postprocess_nodes(hit)
-        assert chunks(found) == family[max(0, at - 1) if links else at : at + 1]
-    together = docstore.postprocess_nodes([NodeWithScore(node=leaf, score=0.5) for leaf in leaves])
-    families = [*siblings.values()] if links else [[leaf.node_id] for leaf in leaves]
-    assert sorted(map(chunks, together)) == sorted(families)
+    together = known[0].postprocess_nodes([NodeWithScore(node=leaf, score=0.5) for leaf in leaves])
+    assert sorted(map(chunks, together)) == sorted(siblings.values())
 
 
 def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
-    """The nodes themselves tell both; of a docstore it cannot be asked, and that is said."""
+    """They are followed in both."""
     text = "# Guide\n\n" + numbered_steps(6).replace("\n\n", "\n\n# Part\n\n")
     splitters = [MarkdownNodeParser(), SentenceSplitter(chunk_size=64, chunk_overlap=0)]
     nodes = [*IngestionPipeline(transformations=splitters).run(documents=[Document(text=text)])]
     assert not any(NodeRelationship.NEXT in node.relationships for node in nodes)
-    docstore, known = sources(nodes)
+    known = sources(nodes)
     ids = [node.node_id for node in nodes]
     for at, node in enumerate(nodes):
         hit = [NodeWithScore(node=node, score=0.5)]
-        (found,) = known.postprocess_nodes(hit)
-        assert chunks(found) == ids[max(0, at - 1) : at + 2]
-        (found,) = docstore.postprocess_nodes(hit)
-        assert chunks(found) == ids[max(0, at - 1) : at + 1]
-        assert why(found)["after"] == "missing"
-        if at == 1:  # nodes name the one before, and the first names none
-            assert why(found)["before"] == "document"
+        for postprocessor in known:
+            (found,) = postprocessor.postprocess_nodes(hit)
+            assert chunks(found) == ids[max(0, at - 1) : at + 2]
 
 
 def test_a_retriever_follows_links_where_there_are_any() -> None:
@@ -179,7 +171,7 @@ def test_a_retriever_follows_links_where_there_are_any() -> None:
     assert found.get_content(MetadataMode.NONE) in TEXT
     filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
     (found,) = retriever.using(filters=filters).retrieve(nodes[4].get_content())
-    assert (chunks(found), why(found)["after"]) == (["manual2", "manual3", "manual4"], "missing")
+    assert chunks(found) == ["manual2", "manual3", "manual4"]
     found.node.relationships.clear()
     assert [node.model_dump_json() for node in nodes] == before
 

@@ -9,9 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core import HybridIndex, Passage
+from shared_core.index import Where
+from shared_core.index.engine import neighbours_in
 from shared_core.neighbour_spans import (
     Chunk,
     ChunkKeys,
+    ChunkReader,
+    ChunkSource,
+    DocumentNeighbours,
     Expansion,
     Neighbourhood,
     PassageNeighbours,
@@ -30,19 +35,22 @@ class ChunkGiven:
     def links(self, passage: Passage) -> None:
         return None
 
+    def document_of(self, passage: Passage) -> tuple[str, str]:
+        return "document", passage.metadata["document"]
+
 
 GIVEN = ChunkGiven()
 
 
 def passages_of(chunks: Sequence[Chunk]) -> list[Passage]:
-    return [Passage(chunk.id, chunk.text, source=chunk) for chunk in chunks]
+    return [Passage(c.id, c.text, {"document": c.document}, source=c) for c in chunks]
 
 
 def neighbours_of(
     chunks: Sequence[Chunk], vectors: npt.ArrayLike | None = None
 ) -> PassageNeighbours:
     """Return chunks as a source of neighbours; with vectors it knows their continuity."""
-    return PassageNeighbours.of(passages_of(chunks), GIVEN, vectors)
+    return PassageNeighbours(passages_of(chunks), GIVEN, vectors)
 
 
 def index_of(passages: Sequence[Passage]) -> HybridIndex:
@@ -56,7 +64,13 @@ def put(index: HybridIndex, passages: Sequence[Passage]) -> None:
     index.add(passages, np.ones((len(passages), 8)))
 
 
-def around(source: PassageNeighbours, seed: Passage, window: int = 99) -> Neighbourhood:
+def neighbours(
+    index: HybridIndex, reader: ChunkReader | None = None, where: Where = None
+) -> DocumentNeighbours:
+    return neighbours_in(index, reader or ChunkKeys(), where)
+
+
+def around(source: ChunkSource, seed: Passage, window: int = 99) -> Neighbourhood:
     (found,) = source.around([ChunkKeys().chunk(seed)], window)
     return found
 

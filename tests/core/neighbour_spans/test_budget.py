@@ -56,21 +56,20 @@ def test_seeds_come_first_then_the_best_span_grows_from_its_seed(
 
 
 def test_a_trimmed_span_says_so() -> None:
-    """What was left out, and that the budget stopped the side."""
+    """By what was left out."""
     (span,) = fit(30, {5: 0.9}).spans
     assert ids(span) == ["d4", "d5", "d6"]
     assert [chunk.id for chunk in span.trimmed] == ["d3", "d7"]
-    assert (span.before, span.after) == ("budget", "budget")
     (span,) = fit(40, {5: 0.9}).spans
-    assert (span.explain()["trimmed"], span.before, span.after) == (["d3"], "budget", "window")
+    assert span.explain()["trimmed"] == ["d3"]
 
 
 def test_a_span_falls_into_parts_where_the_budget_has_no_room_between_its_seeds() -> None:
-    """The chunk between them is the far side of both."""
+    """The neighbours of the better one come first."""
     expansion = fit(40, {5: 0.9, 9: 0.8})
-    assert all_ids(expansion) == [["d5", "d6"], ["d9", "d10"]]
-    assert [chunk.id for chunk in expansion.spans[0].trimmed] == ["d3", "d4", "d7", "d8"]
-    assert [chunk.id for chunk in expansion.spans[1].trimmed] == ["d7", "d8", "d11"]
+    assert all_ids(expansion) == [["d4", "d5", "d6"], ["d9"]]
+    assert [chunk.id for chunk in expansion.spans[0].trimmed] == ["d3", "d7", "d8"]
+    assert [chunk.id for chunk in expansion.spans[1].trimmed] == ["d7", "d8", "d10", "d11"]
 
 
 def test_the_worst_seeds_go_where_even_the_seeds_are_too_many() -> None:
@@ -125,9 +124,9 @@ class Counting:
         return words(text)
 
 
-@pytest.mark.parametrize(("budget", "most"), [(500, 10), (499, 40), (200, 40), (100, 25)])
+@pytest.mark.parametrize(("budget", "most"), [(500, 10), (499, 80), (200, 60), (100, 60)])
 def test_a_tokenizer_is_asked_rarely(budget: int, most: int) -> None:
-    """Once a span where all fits; else once a seed and a few times a span, whatever the window."""
+    """Once a span where all fits; else once a chunk, and a few times more."""
     count = Counting()
     hits = {at: 0.9 - at / 1000 for at in range(5, 100, 10)}
     expansion = fit(budget, hits, distinct(110, 10), count_tokens=count)

@@ -1,4 +1,4 @@
-"""Chunks: which values they take, and that of their texts put together nothing is lost."""
+"""Chunks: of their texts put together nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.neighbour_spans import Chunk, Seed, stitch
+from shared_core.neighbour_spans import Chunk, stitch
 from shared_core.neighbour_spans.chunks import LONGEST_INDENT
 from tests.core.neighbour_spans.making import row
 
@@ -71,20 +71,3 @@ def test_empty_texts_leave_no_trace() -> None:
     assert stitch(row("one", "", "two")) == "one\ntwo"
     assert stitch(row("", "two", "")) == "two"
     assert stitch(row("", "")) == ""
-
-
-@pytest.mark.parametrize(
-    ("fields", "match"),
-    [
-        ({"id": ""}, "not empty"),
-        ({"id": 3}, "got 3"),
-        ({"start": -1}, "start of chunk 'd0'"),
-        ({"number": "3"}, r"number of chunk 'd0' must be an integer.*convert it"),
-    ],
-)
-def test_fields_out_of_range_are_refused(fields: dict[str, object], match: str) -> None:
-    """By their value; numbers that are read as texts would not be next to each other."""
-    with pytest.raises(ValueError, match=match):
-        row("text", **fields)
-    with pytest.raises(ValueError, match="score of 'd0' must be finite"):
-        Seed(row("text")[0], float("nan"))

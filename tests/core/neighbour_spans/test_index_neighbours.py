@@ -21,7 +21,7 @@ from shared_core.neighbour_spans import (
 )
 from shared_core.placement import UShape
 from shared_core.types import Query
-from tests.core.neighbour_spans.making import around, index_of, put, run_ids
+from tests.core.neighbour_spans.making import around, index_of, neighbours, put, run_ids
 
 KEYS = ChunkKeys()
 SPANS = NeighbourSpans(window=1, token_budget=None)
@@ -44,27 +44,29 @@ def search(index: HybridIndex, caus: CAUS, query: str, where: Any = None) -> Exp
     return found
 
 
-def test_a_source_keeps_to_the_state_it_was_made_from() -> None:
-    """A search works on one state, whatever another thread adds or deletes meanwhile."""
+def test_what_was_deleted_is_missing() -> None:
     index = index_of(passages())
-    before = index.neighbours()
+    assert run_ids(around(neighbours(index), passage("a", 2), 2)) == ["a0", "a1", "a2", "a3", "a4"]
     index.delete(["a1"])
-    put(index, [passage("a", 6), replace(passage("a", 4), text="new")])
-    index.neighbours()
-    old, edge = around(before, passage("a", 2), 2), around(before, passage("a", 5), 1)
-    assert [chunk.text for chunk in old.run] == [passage("a", n).text for n in range(5)]
-    assert edge.after_end == "document"
+    assert run_ids(around(neighbours(index), passage("a", 2), 2)) == ["a2", "a3", "a4"]
 
 
-def test_what_was_deleted_before_the_first_call_is_missing() -> None:
-    """Also for a passage with a place that is none, which is how to get rid of it."""
-    bad = Passage("bad", "text", {"doc_id": "a", "chunk_id": "intro"})
-    index = index_of([*passages(), bad])
-    with pytest.raises(ValueError, match=r"metadata\['chunk_id'\] of 'bad' must be an integer"):
-        index.neighbours()
-    index.delete(["bad", "a1"])
-    found = around(index.neighbours(), passage("a", 2), 2)
-    assert (run_ids(found), found.section_size) == (["a2", "a3", "a4"], 5)
+def test_documents_are_read_once_and_again_after_a_change() -> None:
+    """From query to query; with a filter each time."""
+    index = index_of(passages())
+    around(neighbours(index), passage("a", 2))
+    around(neighbours(index, where={"doc_id": "b"}), passage("b", 2))
+    assert [key[1] for key in index.sources] == [("doc_id", "a")]
+    put(index, [passage("a", 6)])
+    assert len(around(neighbours(index), passage("a", 2)).run) == 7
+
+
+@pytest.mark.parametrize("name", [7, 7.5, ("a", 1), None])
+def test_documents_may_be_named_by_any_value(name: object) -> None:
+    """As the metadata have it; None is no name."""
+    given = [Passage(str(n), f"part {n}", {"source": name, "chunk_id": n}) for n in range(3)]
+    found = around(neighbours(index_of(given)), given[1])
+    assert run_ids(found) == (["1"] if name is None else ["0", "1", "2"])
 
 
 @pytest.mark.parametrize("where", [{"tenant": 1}, lambda metadata: metadata["tenant"] == 1])
@@ -77,9 +79,8 @@ def test_neighbours_pass_the_filter(where: Any) -> None:
     ]
     given[-2] = replace(given[-2], metadata={**given[-2].metadata, "tenant": 0})
     index = index_of(given)
-    found = around(index.neighbours(where=where), given[5], 2)
+    found = around(neighbours(index, where=where), given[5], 2)
     assert run_ids(found) == ["1-0", "1-1", "1-2"]
-    assert (found.after_end, found.section_size) == ("missing", 4)
     spans = search(index, CAUS(k=2, expand=SPANS), "part 1 handbook", where).spans
     assert {chunk.id[0] for span in spans for chunk in span.chunks} == {"1"}
 
@@ -96,7 +97,7 @@ def test_pages_are_texts_of_their_own_where_starts_tell() -> None:
     first, second = starting([0, 80], page=0), starting([0, 80], text="y" * 90, page=1)
     second = [replace(each, id=f"second{each.id}") for each in second]
     index = index_of([*first, *second])
-    assert run_ids(around(index.neighbours(), second[0])) == ["seconds0", "seconds80"]
+    assert run_ids(around(neighbours(index), second[0])) == ["seconds0", "seconds80"]
 
 
 def texts_of_one_name(**metadata: dict[str, Any]) -> list[Passage]:
@@ -116,15 +117,10 @@ def test_chunks_of_several_texts_under_one_name_have_no_neighbours() -> None:
     other = starting([0, 80], source="other.md")
     index = index_of([*given, *(replace(each, id=f"o{each.id}") for each in other)])
     with pytest.warns(UserWarning, match=r"'s0' and 't0' both start at 0 of .*'f\.md'"):
-        around(index.neighbours(), given[-1])
+        around(neighbours(index), given[-1])
     for each in given:
-        found = around(index.neighbours(), each)
-        assert (run_ids(found), found.before_end, found.after_end) == (
-            [each.id],
-            "missing",
-            "missing",
-        )
-    assert run_ids(around(index.neighbours(), replace(other[0], id="os0"))) == ["os0", "os80"]
+        assert run_ids(around(neighbours(index), each)) == [each.id]
+    assert run_ids(around(neighbours(index), replace(other[0], id="os0"))) == ["os0", "os80"]
 
 
 @pytest.mark.filterwarnings("error")
@@ -132,22 +128,17 @@ def test_headings_tell_sections_that_start_alike_apart() -> None:
     """As a splitter that works on the sections of a document makes them; ids or none."""
     given = texts_of_one_name(t={"Header 1": "T"})
     index = index_of(given)
-    found = around(index.neighbours(), given[4])
-    assert run_ids(found) == ["t0", "t85", "t170", "t255"]
-    assert (found.before_end, around(index.neighbours(), given[5]).after_end) == (
-        "missing",
-        "missing",
-    )
-    assert run_ids(around(index.neighbours(), given[1])) == ["s0", "s80", "s160"]
+    assert run_ids(around(neighbours(index), given[4])) == ["t0", "t85", "t170", "t255"]
+    assert run_ids(around(neighbours(index), given[1])) == ["s0", "s80", "s160"]
     nameless = [replace(each, id="") for each in given]
-    found = around(PassageNeighbours.of(nameless, KEYS), nameless[4], 1)
+    found = around(PassageNeighbours(nameless, KEYS), nameless[4], 1)
     assert [chunk.text for chunk in found.run] == [each.text for each in given[3:6]]
 
 
 def test_an_unknown_seed_among_several_texts_is_known_by_its_text() -> None:
     """Not taken for the first of those that stand where it does."""
     given = texts_of_one_name()
-    source = PassageNeighbours.of(given, KEYS)
+    source = PassageNeighbours(given, KEYS)
     with pytest.warns(UserWarning, match="several texts"):
         found = around(source, replace(given[3], id="of the store"), 1)
     assert found.seed.id == "t0"
@@ -159,12 +150,12 @@ def test_two_chunks_of_one_number_end_all_sides_unless_they_are_the_same() -> No
     """A document that was added twice has twins, which do no harm."""
     twin = replace(passage("a", 1), id="twin")
     index = index_of([*passages(), twin])
-    assert run_ids(around(index.neighbours(), passage("a", 0), 2)) == ["a0", "a1", "a2"]
+    assert run_ids(around(neighbours(index), passage("a", 0), 2)) == ["a0", "a1", "a2"]
     put(index, [replace(twin, text=f"{twin.text} And more.")])
     with pytest.warns(UserWarning, match="'a1' and 'twin' both are number 1 of document 'a'"):
-        assert run_ids(around(index.neighbours(), passage("a", 0))) == ["a0"]
-    assert run_ids(around(index.neighbours(), passage("a", 4))) == ["a4"]
-    assert run_ids(around(index.neighbours(), passage("b", 4), 1)) == ["b3", "b4", "b5"]
+        assert run_ids(around(neighbours(index), passage("a", 0))) == ["a0"]
+    assert run_ids(around(neighbours(index), passage("a", 4))) == ["a4"]
+    assert run_ids(around(neighbours(index), passage("b", 4), 1)) == ["b3", "b4", "b5"]
 
 
 @pytest.mark.parametrize("number", [3.0, "3", np.int64(3)])
@@ -175,11 +166,10 @@ def test_numbers_are_taken_as_stores_give_them_back(number: object) -> None:
 
 
 @pytest.mark.parametrize("number", ["3a", 3.5, True, [3]])
-def test_numbers_that_are_none_are_refused(number: object) -> None:
-    """With the way out; where the start is known too, it tells."""
+def test_numbers_that_are_none_are_unknown(number: object) -> None:
+    """Where the start is known, it tells."""
     given = Passage("p", "text", {"doc_id": "d", "chunk_id": number})
-    with pytest.raises(ValueError, match=r"must be an integer, got .*ChunkKeys\(number="):
-        KEYS.chunk(given)
+    assert KEYS.chunk(given).place == ("p", float("inf"))
     chunk = KEYS.chunk(replace(given, metadata={**given.metadata, "start_index": 40}))
     assert (chunk.number, chunk.start) == (None, 40)
 
@@ -188,7 +178,7 @@ def test_numbers_that_are_none_are_refused(number: object) -> None:
 def test_a_passage_that_tells_no_place_stands_alone(metadata: dict[str, Any]) -> None:
     """It is found as before; if none tells a place, that is said."""
     index = index_of([Passage("p", "part of nothing", metadata), *passages()])
-    assert run_ids(around(index.neighbours(), Passage("p", "part of nothing", metadata))) == ["p"]
+    assert run_ids(around(neighbours(index), Passage("p", "part of nothing", metadata))) == ["p"]
     alone = index_of([Passage("p", "part of nothing", metadata)])
     with pytest.warns(UserWarning, match="no passage says which chunk"):
         found = search(alone, CAUS(expand=SPANS), "nothing")
@@ -196,11 +186,10 @@ def test_a_passage_that_tells_no_place_stands_alone(metadata: dict[str, Any]) ->
 
 
 def test_a_start_that_was_not_found_is_no_place() -> None:
-    """LangChain's splitters write -1 where they lose track; another type is a mistake."""
+    """LangChain's splitters write -1 where they lose track."""
     lost = Passage("p", "text", {"source": "f", "start_index": -1})
     assert KEYS.chunk(lost).start is None
-    with pytest.raises(ValueError, match=r"metadata\['start_index'\] of 'p' must be an integer"):
-        KEYS.chunk(replace(lost, metadata={"source": "f", "start_index": "top"}))
+    assert KEYS.chunk(replace(lost, metadata={"source": "f", "start_index": "top"})).start is None
 
 
 def test_k_passages_become_at_most_k_spans_that_explain_themselves() -> None:
@@ -229,68 +218,67 @@ class Linked:
         links = Links(passage.metadata.get("before"), passage.metadata.get("after"))
         return links if links.any else None
 
+    def document_of(self, passage: Passage) -> tuple[str, str]:
+        return "document", "d"
+
 
 def linked(id: str, before: str | None = None, after: str | None = None) -> Passage:
-    return Passage(id, f"text of {id}", {"before": before, "after": after})
+    return Passage(id, f"text of {id}", {"document": "d", "before": before, "after": after})
 
 
-def linked_around(index: HybridIndex, id: str) -> tuple[str, str, str]:
-    (found,) = index.neighbours(Linked()).around([Chunk(id, "", "d")], 9)
-    return found.before_end, "".join(run_ids(found)), found.after_end
+def linked_around(index: HybridIndex, id: str) -> str:
+    (found,) = neighbours(index, Linked()).around([Chunk(id, "", "d", source=linked(id))], 9)
+    return "".join(run_ids(found))
 
 
 def test_links_of_one_direction_are_followed_in_both() -> None:
-    """Where they end is not known then: the last chunk looks like one whose follower is gone."""
     index = index_of([linked("a"), *map(linked, "bcd", "abc")])
     for name in "abcd":
-        assert linked_around(index, name) == ("document", "abcd", "missing")
+        assert linked_around(index, name) == "abcd"
     index.delete(["c"])
     for _ in range(2):
-        assert linked_around(index, "b") == ("document", "ab", "missing")
-        assert linked_around(index, "d") == ("missing", "d", "missing")
+        assert linked_around(index, "b") == "ab"
+        assert linked_around(index, "d") == "d"
         index.compact()
     both = index_of([linked("a", None, "b"), linked("b", "a", "c"), linked("c", "b")])
-    assert linked_around(both, "b") == ("document", "abc", "document")
-    anew = index_of([linked("a"), *map(linked, "bcd", "abc")])
-    anew.delete(["b"])  # the table never sees that it named the first chunk
-    assert linked_around(anew, "a") == ("missing", "a", "missing")
+    assert linked_around(both, "b") == "abc"
     ring = index_of([linked("a", "c", "b"), linked("b", "a", "c"), linked("c", "b", "a")])
-    assert linked_around(ring, "a") == ("missing", "bcabc", "missing")
+    assert linked_around(ring, "a") == "bcabc"
     forwards = index_of([*(linked(a, None, b) for a, b in ("ab", "bc", "cd")), linked("d")])
     for name in "abcd":
-        assert linked_around(forwards, name) == ("missing", "abcd", "document")
+        assert linked_around(forwards, name) == "abcd"
 
 
 def test_two_that_claim_one_place_are_both_left_out() -> None:
     """Until one of them is gone, or says otherwise."""
     index = index_of([linked("a"), linked("b", "a"), linked("c", "a")])
-    assert linked_around(index, "a") == ("document", "a", "missing")
+    assert linked_around(index, "a") == "a"
     index.delete(["c"])
-    assert linked_around(index, "a") == ("document", "ab", "missing")
+    assert linked_around(index, "a") == "ab"
     put(index, [linked("c", "a")])
-    assert linked_around(index, "a") == ("document", "a", "missing")
+    assert linked_around(index, "a") == "a"
     put(index, [linked("c", "b")])
-    assert linked_around(index, "a") == ("document", "abc", "missing")
+    assert linked_around(index, "a") == "abc"
 
 
 def test_a_link_of_its_own_comes_before_what_others_say() -> None:
     """What has links is not placed by its start, here 0; what has none may have lost its own."""
     index = index_of([linked("a", None, "b"), linked("b", "a"), linked("c", "a"), linked("z")])
-    assert linked_around(index, "a") == ("document", "ab", "document")
-    assert linked_around(index, "c") == ("document", "ac", "missing")
-    assert linked_around(index, "z") == ("missing", "z", "missing")
-    assert linked_around(index_of([linked("z")]), "z") == ("document", "z", "document")
+    assert linked_around(index, "a") == "ab"
+    assert linked_around(index, "c") == "ac"
+    assert linked_around(index, "z") == "z"
+    assert linked_around(index_of([linked("z")]), "z") == "z"
 
 
 def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
     """A vector store may have given them other ids, or none."""
-    source = PassageNeighbours.of([replace(each, id="") for each in passages()], KEYS)
+    source = PassageNeighbours([replace(each, id="") for each in passages()], KEYS)
     found = around(source, replace(passage("b", 0), id="of the store"), 1)
     assert [chunk.number for chunk in found.run] == [0, 1]
     with pytest.raises(ValueError, match=r"two chunks .* have the id 'a1': give each its own id"):
-        PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
+        PassageNeighbours([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
     with pytest.raises(ValueError, match="the passages: expected 18 vectors, got 17"):
-        PassageNeighbours.of(passages(), KEYS, np.ones((17, 8)))
+        PassageNeighbours(passages(), KEYS, np.ones((17, 8)))
 
 
 @pytest.mark.parametrize("place", [{"start_index": 0}, {"chunk_id": 0}])
@@ -303,18 +291,3 @@ def test_rows_without_an_id_that_share_a_place_are_spans_of_their_own(
         found, places = expand_passages(rows, [0.9, 0.5, 0.1], SPANS, KEYS, None)
     assert [span.text for span in found.spans] == [row.text for row in rows]
     assert places == [[0], [1], [2]]
-
-
-def test_a_source_of_some_chunks_does_not_know_where_documents_end() -> None:
-    """Nor what lies between two of them by offset; numbers tell that."""
-    given = [passage("a", number) for number in (3, 4)]
-    found = around(PassageNeighbours.among(map(KEYS.chunk, given)), given[0], 2)
-    assert (run_ids(found), found.before_end, found.after_end) == (
-        ["a3", "a4"],
-        "missing",
-        "missing",
-    )
-    assert found.section_size is None
-    touching = starting([0, 80])
-    found = around(PassageNeighbours.among(map(KEYS.chunk, touching)), touching[0], 1)
-    assert run_ids(found) == ["s0"]

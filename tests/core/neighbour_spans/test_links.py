@@ -19,7 +19,6 @@ class Links:
     """Text by text the one that comes after it; follows damaged links wherever they lead."""
 
     after: dict[str, str]
-    section_size: int | None = None
     before: dict[str, str] | None = None
     texts: dict[str, str] = field(default_factory=dict)
 
@@ -30,9 +29,6 @@ class Links:
                 seed,
                 tuple(self.walk(seed, before, window)[::-1]),
                 tuple(self.walk(seed, self.after, window)),
-                "document",
-                "document",
-                self.section_size,
             )
             for seed in seeds
         ]
@@ -97,10 +93,3 @@ def test_windows_that_join_otherwise_than_they_were_counted_keep_to_the_budget(
         expansion = spans.expand(seeds, source)
         assert expansion.tokens <= budget
         assert "b" in {id for span in all_ids(expansion) for id in span}
-
-
-def test_a_parent_cannot_be_more_than_covered() -> None:
-    """Links may lead beyond the parent whose size a source tells."""
-    source = Links({"a": "b", "b": "c", "c": "d"}, section_size=2)
-    (span,) = NeighbourSpans().expand(linked("b"), source).spans
-    assert span.score.parent == 1

@@ -14,7 +14,7 @@ from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import PassageNeighbours, stitch
 from shared_core.neighbour_spans.order import MOST_STRIPPED
 from tests.core.making import lines_run
-from tests.core.neighbour_spans.making import around, index_of, put, run_ids
+from tests.core.neighbour_spans.making import around, index_of, neighbours, put, run_ids
 
 KEYS = ChunkKeys()
 
@@ -51,7 +51,7 @@ def test_a_line_that_begins_the_next_chunk_disputes_nothing(named: bool) -> None
     assert starts(given) == [0, 80, 80, 181]
     if not named:
         given = [replace(each, id="") for each in given]
-    source = PassageNeighbours.of(given[::-1], KEYS)
+    source = PassageNeighbours(given[::-1], KEYS)
     found = around(source, given[0])
     assert [chunk.text for chunk in found.run] == [passage.text for passage in given]
     assert stitch(found.run) == HEADED
@@ -66,7 +66,7 @@ def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
             Passage(str(row), f"row {row}", {"source": "t.csv", "start_index": 0})
             for row in range(rows)
         ]
-        source = PassageNeighbours.of(given, KEYS)
+        source = PassageNeighbours(given, KEYS)
         return lines_run(lambda: around(source, given[0], 1))
 
     assert taken(2000) < 3 * taken(1000)
@@ -99,45 +99,11 @@ def test_chunks_that_the_splitter_lost_lie_where_they_came(named: bool) -> None:
     given = sentences()
     if not named:
         given = [replace(each, id="") for each in given]
-    source = PassageNeighbours.of(given, KEYS)
+    source = PassageNeighbours(given, KEYS)
     for seed in given:
         found = around(source, seed)
         assert [chunk.text for chunk in found.run] == [passage.text for passage in given]
         assert stitch(found.run) == SENTENCES
-        assert (found.before_end, found.after_end) == ("document", "document")
-
-
-STEPS = (
-    "Step one: open the valve. Step two: NEVER light the pilot before purging. "
-    "Step three: light the pilot. Step four: close the panel."
-)
-
-
-def steps(**hidden: object) -> list[Passage]:
-    """Return a step a chunk; the second one has other metadata."""
-    splitter = RecursiveCharacterTextSplitter(
-        chunk_size=50,
-        chunk_overlap=0,
-        separators=[". "],
-        keep_separator="end",
-        add_start_index=True,
-    )
-    given = split(STEPS, splitter)
-    assert len(given) == 4
-    given[1] = replace(given[1], metadata={**given[1].metadata, **hidden})
-    return given
-
-
-def test_a_small_chunk_that_is_filtered_out_ends_a_side() -> None:
-    """Though a splitter might have stripped as many characters."""
-    given = steps(secret=True)
-    index = index_of(given)
-    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
-    source = index.neighbours(where=lambda metadata: "secret" not in metadata)
-    found = around(source, given[0])
-    assert (run_ids(found), found.after_end) == (["manual0"], "missing")
-    found = around(source, given[3])
-    assert (run_ids(found), found.before_end) == (["manual2", "manual3"], "missing")
 
 
 @pytest.mark.filterwarnings("error")
@@ -147,12 +113,12 @@ def test_what_an_update_leaves_behind_parts_and_disputes_nothing() -> None:
     after = " ".join(f"Line {at} is short." for at in range(50))
     splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True)
     index = index_of(split(before, splitter))
-    index.neighbours()
+    neighbours(index)
     index.delete([each.id for each in split(before, splitter)])
     given = split(after, splitter, "new")
     given = [replace(each, metadata={**each.metadata, "source": "manual"}) for each in given]
     put(index, given)
-    assert run_ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    assert run_ids(around(neighbours(index), given[0])) == [each.id for each in given]
 
 
 def placed(start: int, text: str, name: str = "") -> Passage:
@@ -163,7 +129,7 @@ def test_of_several_chunks_that_start_alike_the_longest_is_next_to_what_follows(
     """Both ways."""
     texts = ("The", "The valve", "The valve is open.")
     given = [*(placed(0, text, text) for text in texts), placed(19, "Close it.")]
-    source = PassageNeighbours.of(given[::-1], KEYS)
+    source = PassageNeighbours(given[::-1], KEYS)
     for seed in given:
         assert run_ids(around(source, seed)) == [*texts, "at 19"]
     assert run_ids(around(source, given[3], 1)) == [texts[2], "at 19"]
@@ -172,25 +138,21 @@ def test_of_several_chunks_that_start_alike_the_longest_is_next_to_what_follows(
 
 @pytest.mark.parametrize("gap", [MOST_STRIPPED, MOST_STRIPPED + 1])
 def test_as_much_as_a_splitter_strips_is_no_hole(gap: int) -> None:
-    """Between two chunks, and before the first one; a character more is."""
+    """Between two chunks; a character more is."""
     given = [placed(gap, "One line."), placed(gap + 9 + gap, "Another line.")]
-    found = around(index_of(given).neighbours(), given[0])
+    found = around(neighbours(index_of(given)), given[0])
     whole = gap == MOST_STRIPPED
     assert len(found.run) == (2 if whole else 1)
-    assert found.before_end == ("document" if whole else "missing")
-    assert found.after_end == ("document" if whole else "missing")
 
 
 def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
     """Written anew by itself it comes last, and overlaps nothing; its former place is a hole."""
     given = sentences()
     index = index_of(given)
-    assert run_ids(around(index.neighbours(), given[3], 1)) == ["manual2", "manual3", "manual4"]
+    assert run_ids(around(neighbours(index), given[3], 1)) == ["manual2", "manual3", "manual4"]
     put(index, [replace(given[3], text=given[3].text.upper())])
     for _ in range(2):
-        source = index.neighbours()
-        found, last = around(source, given[3]), around(source, given[-1])
-        assert run_ids(found) == ["manual3"]
-        assert (found.before_end, found.after_end, last.after_end) == ("missing",) * 3
-        assert around(source, given[2], 1).after_end == "missing"
+        source = neighbours(index)
+        assert run_ids(around(source, given[3])) == ["manual3"]
+        assert run_ids(around(source, given[2], 1)) == ["manual1", "manual2"]
         index.compact()

@@ -67,7 +67,7 @@ def test_continuity_rests_on_the_pairs_that_are_known() -> None:
             return [1.0 if pair == (chunks[0], chunks[1]) else None for pair in pairs]
 
     chunks = split(prose(60))[:5]
-    source = Partly.of(passages_of(chunks), GIVEN)
+    source = Partly(passages_of(chunks), GIVEN)
     (span,) = NeighbourSpans().expand(seeds(chunks, {2: 0.5}), source).spans
     assert span.score.continuity == 1
     assert span.score.continuity_from == "1 of 4 pairs of adjacent chunks"
@@ -79,29 +79,12 @@ def test_the_parent_is_there_with_the_first_chunk_of_its_section() -> None:
     assert score({10: 0.5}, headings=headings).parent == 1
     assert score({8: 0.5}, headings=headings, window=0).parent == 1
     assert score({2: 0.5}, headings=headings).parent == 1
-    assert score({10: 0.5}, headings=headings, window=1).parent < 1
+    assert score({10: 0.5}, headings=headings, window=1).parent == 0
 
 
-def test_else_the_parent_counts_by_the_share_that_is_covered() -> None:
-    """Three of twelve chunks; of the seed's own section, whatever else the span holds."""
-    headings = (*[A] * 8, *[B] * 12)
-    found = score({12: 0.5}, headings=headings, window=1)
-    assert (found.parent, found.parent_from) == (0.25, "3 of the 12 chunks of the section")
-    assert score({7: 0.5}, headings=headings, min_continuity=None).parent == 3 / 8
-
-
-def test_chunks_of_no_known_heading_are_not_counted_into_the_section() -> None:
-    """They block nothing, and are no part of what it is the size of."""
-    found = score({1: 0.5}, length=3, headings=(None, A, A))
-    assert (found.parent, found.parent_from) == (1, "2 of the 2 chunks of the section")
-    found = score({3: 0.5}, length=8, headings=(*[None] * 3, *[A] * 5), window=1)
-    assert (found.parent, found.parent_from) == (2 / 5, "2 of the 5 chunks of the section")
-
-
-def test_without_headings_the_parent_is_the_document() -> None:
-    """By its share alone: that a document begins with its heading is not known."""
-    assert score({1: 0.5}, length=20).parent == 4 / 20
-    assert score({1: 0.5}, length=3).parent == 1
+def test_without_headings_no_parent_is_known() -> None:
+    """That a document begins with its heading is not known."""
+    assert score({1: 0.5}, length=3).parent == 0
 
 
 def test_the_parent_is_that_of_the_best_seed() -> None:
@@ -109,11 +92,11 @@ def test_the_parent_is_that_of_the_best_seed() -> None:
     headings = (*[A] * 8, *[B] * 12)
     options: dict[str, object] = {"headings": headings, "min_continuity": None, "window": 1}
     assert score({9: 0.9, 6: 0.1}, **options).parent == 1  # type: ignore[arg-type]
-    assert score({9: 0.1, 6: 0.9}, **options).parent == 3 / 8  # type: ignore[arg-type]
+    assert score({9: 0.1, 6: 0.9}, **options).parent == 0  # type: ignore[arg-type]
 
 
 def test_the_total_is_the_weighted_sum() -> None:
     """With the weights of the source by default."""
-    found = score({10: 0.5}, vectors=[(1.0, 0.0)] * 20)
-    assert found.total == pytest.approx(0.5 + 0.6 * 1 + 0.2 * 1 + 0.1 * 5 / 20)
+    found = score({10: 0.5}, headings=(*[A] * 8, *[B] * 12), vectors=[(1.0, 0.0)] * 20)
+    assert found.total == pytest.approx(0.5 + 0.6 * 1 + 0.2 * 1 + 0.1 * 1)
     assert score({10: 0.5}, weights=(2, 0, 0, 0)).total == 1

@@ -150,7 +150,7 @@ def test_an_order_that_is_no_permutation_is_refused(
     monkeypatch.setattr(Own, "made", staticmethod(lambda k: made(k) if k > 1 else range(k)))
     caus, spans = CAUS(placement=Own(), psi="always"), NeighbourSpans(order=Own())
     chunks = [Chunk(f"c{at}", "text", f"d{at}", 0) for at in range(3)]
-    alone = PassageNeighbours.of([Passage(f"c{at}", "text") for at in range(3)], ChunkKeys())
+    alone = PassageNeighbours([Passage(f"c{at}", "text") for at in range(3)], ChunkKeys())
     ways: list[Callable[[], object]] = [
         lambda: Own()(3),
         lambda: caus.decide(3),
