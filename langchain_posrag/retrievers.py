@@ -101,8 +101,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     ------
     ValueError
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one); while
-        searching, if the budget of `expand` is smaller than the best passage, or the number of a
-        chunk is not an integer.
+        searching, if the budget of `expand` is smaller than the best passage.
     ProfileNotFoundError
         If there is no profile of the name in `psi`.
 

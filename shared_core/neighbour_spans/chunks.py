@@ -68,10 +68,20 @@ class Seed:
         The chunk.
     score
         Finite, higher is better, on any scale; may be negative.
+
+    Raises
+    ------
+    ValueError
+        If the score is not finite.
     """
 
     chunk: Chunk
     score: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", float(self.score))
+        if not math.isfinite(self.score):
+            raise ValueError(f"the score of {self.chunk.id!r} must be finite, got {self.score}")
 
 
 @dataclass(frozen=True, slots=True)

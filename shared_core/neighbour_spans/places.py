@@ -139,10 +139,8 @@ class ChunkKeys:
 
     def numbered(self, passage: Passage) -> tuple[str, int] | None:
         """Return the document and the number in the metadata; None if one is missing."""
-        number, document = (
-            _parse_integer(passage.metadata.get(self.number)),
-            self._document(passage),
-        )
+        document = self._document(passage)
+        number = _parse_integer(passage.metadata.get(self.number))
         return None if number is None or document is None else (document, number)
 
     def links(self, passage: Passage) -> None:

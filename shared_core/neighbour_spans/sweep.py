@@ -39,24 +39,19 @@ class Window:
     ----------
     seed
         The seed as given by the caller.
+    centre
+        Its chunk as it is in the source.
     before, after
         Its neighbours on either side, in document order.
     next
         The chunk after the last one, if any; another window may begin there.
-    neighbourhood
-        The answer of the source.
     """
 
     seed: Seed
+    centre: Chunk
     before: Sequence[Chunk]
     after: Sequence[Chunk]
     next: Chunk | None
-    neighbourhood: Neighbourhood
-
-    @property
-    def centre(self) -> Chunk:
-        """The seed's chunk as it is in the source."""
-        return self.neighbourhood.seed
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -97,7 +92,7 @@ def sweep(
     while last < min(len(run) - 1, at + reach[1]) and not blocks(run[last], run[last + 1]):
         last += 1
     following = run[last + 1] if last + 1 < len(run) else None
-    return Window(seed, run[first:at], run[at + 1 : last + 1], following, around)
+    return Window(seed, around.seed, run[first:at], run[at + 1 : last + 1], following)
 
 
 def headings_differ(first: Chunk, second: Chunk) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.neighbour_spans import Chunk, stitch
+from shared_core.neighbour_spans import Chunk, Seed, stitch
 from shared_core.neighbour_spans.chunks import LONGEST_INDENT
 from tests.core.neighbour_spans.making import row
 
@@ -71,3 +71,8 @@ def test_empty_texts_leave_no_trace() -> None:
     assert stitch(row("one", "", "two")) == "one\ntwo"
     assert stitch(row("", "two", "")) == "two"
     assert stitch(row("", "")) == ""
+
+
+def test_a_score_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(ValueError, match="score of 'd0' must be finite"):
+        Seed(row("text")[0], float("nan"))
