@@ -46,7 +46,7 @@ def theirs(
 def ours(chunks: list[Chunk], hits: Hits, vectors: Vectors = None, **options: Any) -> list[Span]:
     spans = NeighbourSpans(**{"token_budget": None, **options})
     found = [Seed(chunks[at], score) for at, score in hits.items()]
-    return spans.expand(found, neighbours_of(chunks, vectors)).spans
+    return [*spans.expand(found, neighbours_of(chunks, vectors)).spans]
 
 
 def numbers(span: Span) -> list[int | None]:
