@@ -107,7 +107,7 @@ def as_spans(case: RankedCase, neighbours: PassageNeighbours, method: NeighbourS
 def fitting(case: RankedCase, token_budget: int) -> RankedCase:
     """Return a case with the passages that fit into a budget, best first."""
     chunks = [*map(KEYS.chunk, case.passages)]
-    kept, _ = admit_chunks(chunks, {}, lambda piece: estimate_tokens(piece[0].text), token_budget)
+    kept = admit_chunks(chunks, {}, lambda piece: estimate_tokens(piece[0].text), token_budget)
     return case.at(rank for rank, chunk in enumerate(chunks) if chunk.id in kept)
 
 

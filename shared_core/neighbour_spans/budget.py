@@ -150,10 +150,8 @@ class SpanBuilder:
         """Spend the budget on the seeds, if all fit, and on the neighbours."""
         following = {first.id: second.id for chain in whole for first, second in pairwise(chain)}
         centres = [window.centre for window in self.windows]
-        found, kept = (
-            self.entering(self.windows),
-            admit_chunks(centres, following, self._cost, budget),
-        )
+        found = self.entering(self.windows)
+        kept = admit_chunks(centres, following, self._cost, budget)
         if len(kept) == len(centres):
             found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
         kept = admit_chunks(found, following, self._cost, budget)
