@@ -132,7 +132,7 @@ def _text_of(thing: Any) -> str:
         path, names = thing.__code__.co_filename, thing.__globals__
     else:
         names = vars(sys.modules.get(thing.__module__, object))
-        path = names.get("__file__")
+        path = names.get("__file__") or ""
         if not path:
             methods = map(inspect.unwrap, filter(callable, vars(thing).values()))
             return "".join(_text_of(each) for each in methods if type(each) is FunctionType)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from shared_core.wording import shortened
@@ -69,7 +70,7 @@ def retry_after(error: BaseException) -> float | None:
     """
     for link in _chain(error):
         for holder in (getattr(link, "response", None), link):
-            headers = getattr(holder, "headers", None)
+            headers: Any = getattr(holder, "headers", None)
             wish = str(headers.get("retry-after")) if hasattr(headers, "get") else ""
             if re.fullmatch(r"\d+(\.\d+)?", wish):
                 return min(float(wish), LONGEST_RETRY_AFTER)

@@ -159,7 +159,7 @@ def _judged(
                 f"half, take {K}: give one of its questions as many, or the questions in another "
                 "order"
             )
-    rankings = {
+    rankings: dict[int, dict[str, Judged]] = {
         number: {
             name: [(each.text, each.id in questions[number].gold) for each in ranked[number]]
             for name, ranked in found.items()
