@@ -200,7 +200,6 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
-        drop_deleted: bool = True,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
@@ -208,7 +207,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """Search any LangChain vector store as the dense leg, with BM25 next to it.
 
         A store scores only what it finds: what BM25 alone found counts with the lowest of these
-        scores (``dense_exact`` in its explanation is False), unless it is rescored.
+        scores (``dense_exact`` in its explanation is False), unless it is rescored. What BM25 found
+        and the store does not have any more is left out: one ``get_by_ids`` a query, of at most
+        `fetch_k` ids, where the store has that method and the ids of both sides are the same.
         `langchain_posrag.vector_stores.VectorStoreEngine` says how a store applies a filter.
 
         Parameters
@@ -226,10 +227,6 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             for InMemoryVectorStore, FAISS, Chroma, PGVector and Qdrant.
         rescore
             Embed what only BM25 found, with the model of the store, at every query.
-        drop_deleted
-            Leave out what BM25 found and the store does not have any more: one ``get_by_ids`` a
-            query, of at most `fetch_k` ids, where the store has that method and the ids of both
-            sides are the same. False saves the call, for a store that never changes.
         variant, tokenizer
             As in `PassageIndex`; only where `sparse` are documents.
         **options
@@ -248,7 +245,6 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             sparse,
             higher_is_better=higher_is_better,
             rescore=rescore,
-            drop_deleted=drop_deleted,
             variant=variant,
             tokenizer=tokenizer,
         )
@@ -325,7 +321,6 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         path: str | Path,
         embeddings: Embeddings,
         *,
-        verify: bool = True,
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
@@ -336,9 +331,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         path
             The folder.
         embeddings
-            The model the documents were embedded with.
-        verify
-            Embed one stored document again and compare; catches another model of equal dimension.
+            The model the documents were embedded with. One stored document is embedded again and
+            compared, which catches another model of equal dimension.
         tokenizer
             The one the index was built with, if it was not the default.
         **options
@@ -365,8 +359,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         own, caus = index.extra.get(_ADAPTER, {}), index.extra.get(CAUS_KEY, {})
         saved = decode_options({**own, **caus, **options})
         retriever = cls(index=index, embeddings=embeddings, **saved)
-        if verify:
-            index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])
+        index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])
         return retriever
 
     def add_documents(self, documents: Iterable[Document]) -> list[str]:

@@ -150,8 +150,6 @@ class VectorStoreEngine(StoreEngine):
         Embed, for each query, what only BM25 found, with the store's embeddings; all that were
         found, if the store's scores are not known to be cosines. Then the explanation tells the
         question and its nearest cosine, too.
-    drop_deleted
-        As in `StoreEngine`.
     variant, tokenizer
         As in `PassageIndex`; only where `sparse` are documents.
 
@@ -170,7 +168,6 @@ class VectorStoreEngine(StoreEngine):
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
-        drop_deleted: bool = True,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
     ) -> None:
@@ -204,7 +201,6 @@ class VectorStoreEngine(StoreEngine):
             self._bm25_of(sparse, variant, tokenizer),
             higher_is_better=scores != "distance" if higher_is_better is None else higher_is_better,
             cosines=rescore and scores == "cosine",
-            drop_deleted=drop_deleted,
             listed=listed,
         )
         if self._unnamed:

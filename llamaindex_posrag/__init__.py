@@ -13,7 +13,6 @@ _require("llama_index.core", extra="llamaindex")
 
 import shared_core
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor, TwoRoundQueryEngine
-from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
@@ -37,7 +36,6 @@ __all__ = [
     "ContextAwarenessSelector",
     "DirectQueryEngine",
     "ExplainedNode",
-    "FusingRetriever",
     "GatedQueryEngine",
     "GatedWorkflow",
     "LlamaIndexModel",

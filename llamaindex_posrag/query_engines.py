@@ -24,8 +24,9 @@ from llama_index.core.settings import Settings
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_posrag.embedding import as_bundle
-from llamaindex_posrag.retrieval import CallArguments, EngineRetriever
+from llamaindex_posrag.options import CallArguments
 from llamaindex_posrag.retrieval_gate import Gated, RetrievalGate, fit_for
+from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fit import FitArguments
 
@@ -173,7 +174,7 @@ class GatedQueryEngine(AnnouncedQueryEngine):
             Answers, with context and without.
         nodes
             The nodes it searches; by default those in the index of a `CAUSRetriever`, whose
-            vectors are then used as they are, or those of a `FusingRetriever`.
+            vectors are then used as they are if it is a `HybridIndex`.
         embed_model
             The model behind it; by default that of a `CAUSRetriever`.
         prompts, callback_manager
@@ -225,10 +226,9 @@ class GatedQueryEngine(AnnouncedQueryEngine):
         """
         engine: Any = self._engine
         retriever = getattr(engine, "retriever", None)
-        if not isinstance(retriever, EngineRetriever) or not hasattr(engine, "with_retriever"):
+        if not isinstance(retriever, CAUSRetriever) or not hasattr(engine, "with_retriever"):
             raise ValueError(
-                "using() needs a RetrieverQueryEngine over a CAUSRetriever or a FusingRetriever, "
-                f"got {engine!r:.80}"
+                f"using() needs a RetrieverQueryEngine over a CAUSRetriever, got {engine!r:.80}"
             )
         other = copy(self)
         other._engine = engine.with_retriever(retriever.using(**options))

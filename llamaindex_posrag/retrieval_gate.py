@@ -19,10 +19,9 @@ from llama_index.core.tools.types import ToolMetadata
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_text
-from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
-from llamaindex_posrag.retrieval import EngineRetriever
 from llamaindex_posrag.retrievers import CAUSRetriever
+from llamaindex_posrag.vector_index import IndexEngine
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
 from shared_core.gating.fit import FitArguments, fit_behind
@@ -153,15 +152,16 @@ def fit_for(
     model = own.embed_model if embed_model is None and own is not None else embed_model
     if model is None:
         raise ValueError(f"{type(retriever).__name__} has no embedding model: give embed_model=")
-    if nodes is None and isinstance(retriever, FusingRetriever):
-        nodes = retriever.nodes
+    engine = None if own is None else own.index
+    if nodes is None and isinstance(engine, IndexEngine):
+        nodes = engine.nodes
     given = None
     if nodes is not None:
         nodes = check_each(nodes, "nodes", BaseNode)
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
         given = ids, texts, embed_nodes(model, nodes)
     gate = fit_behind(
-        retriever._engine if isinstance(retriever, EngineRetriever) else None,
+        engine,
         given,
         embedder_of(model),
         verify=embed_model is not None,

@@ -1,44 +1,54 @@
-"""The hybrid retriever: an index of nodes, searched by both legs, fused and placed."""
+"""The hybrid retriever: nodes in an engine, searched by both legs, fused and placed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from copy import copy
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import BaseNode, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import (
     aembed_nodes,
     aembed_queries,
+    as_bundles,
     embed,
     embed_nodes,
     plain_text,
 )
-from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
-from llamaindex_posrag.nodes import passages_of, to_passage
+from llamaindex_posrag.filters import where
+from llamaindex_posrag.nodes import NodeChunks, nodes_of, passages_of, to_passage
+from llamaindex_posrag.options import CallArguments, CAUSOptions, RetrieverArguments, caus_of
 from llamaindex_posrag.persistence import connect, decode_node, encode_node, node_of
-from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments, caus_of
+from llamaindex_posrag.vector_index import BundleQuery, IndexEngine
 from shared_core import CAUS, HybridIndex
 from shared_core.checking import check_each
 from shared_core.engines import Engine
+from shared_core.engines.collection import CollectionEngine
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
 from shared_core.options import CAUS_KEY, CAUSArguments, decode_options, encode_caus
+from shared_core.tuning import tune
 from shared_core.types import Query, Tokenizer
+
+dispatcher = get_dispatcher(__name__)
 
 _ADAPTER = "llamaindex_posrag"
 """Key of what LlamaIndex alone keeps in `HybridIndex.extra`."""
 
 
-class CAUSRetriever(EngineRetriever):
+class CAUSRetriever(CAUSOptions, BaseRetriever):
     """Search densely and by BM25, fuse the scores, and place the best k if the gate opens.
 
     Every node comes back as a copy with its fused score in [0, 1], higher is better, and the
@@ -53,16 +63,19 @@ class CAUSRetriever(EngineRetriever):
     text of the span. Neighbours pass the filters, too. `llamaindex_posrag.nodes.NodeChunks`
     determines which nodes are neighbours.
 
-    An `IndexNode` leads to its object, as in LlamaIndex's retrievers: a node comes with the score
-    and the explanation of the index node; what a retriever or query engine answers comes as it is.
+    An `IndexNode` leads to its object as in every retriever of LlamaIndex: what comes for it, with
+    LlamaIndex's own score, has no explanation unless a retriever of this package found it.
+
+    Once it is built, setting what is no attribute, as an option that is mistyped, is a ValueError;
+    subclasses elsewhere may have attributes of their own.
 
     Parameters
     ----------
     index
-        The passages: a `HybridIndex`, as `from_nodes` builds one, or another engine, as `from_url`
-        does.
+        The passages: a `HybridIndex`, as `from_nodes` builds one, or another engine, as
+        `from_index` and `from_url` do.
     embed_model
-        Model of the vectors in `index`.
+        Model of the vectors in `index`; None where it embeds texts itself, as `from_index` does.
     caus
         Options of the search and the placement; `CAUS` explains them.
     filters
@@ -71,7 +84,8 @@ class CAUSRetriever(EngineRetriever):
         LlamaIndex's stores, and ``"None"`` for a node without one. Over a database also a mapping,
         as in LangChain, or a condition of the database's own.
     callback_manager
-        By default ``Settings.callback_manager``. The model reports to it, too.
+        By default ``Settings.callback_manager``, or that of the index in `from_index`. The model
+        reports to its own.
     object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
     **options
@@ -82,7 +96,7 @@ class CAUSRetriever(EngineRetriever):
     index
         As given.
     embed_model
-        As given, or a copy (which shares its weights) if it had another callback manager.
+        As given.
     caus
         As given. A retriever with other options shares the index:
         ``retriever.using(alpha=0.5)``.
@@ -112,7 +126,7 @@ class CAUSRetriever(EngineRetriever):
     def __init__(
         self,
         index: Engine,
-        embed_model: BaseEmbedding,
+        embed_model: BaseEmbedding | None = None,
         *,
         caus: CAUS | None = None,
         filters: MetadataFilters | Any | None = None,
@@ -121,26 +135,46 @@ class CAUSRetriever(EngineRetriever):
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
     ) -> None:
-        if not isinstance(index, Engine) or index.embeds:
+        if not isinstance(index, Engine) or index.embeds == (embed_model is not None):
             raise ValueError(
-                f"index must be a HybridIndex or an engine that takes vectors, got {index!r:.80}; "
-                "from_nodes makes one of nodes, and from_index takes a VectorStoreIndex"
+                "with embed_model= index must be a HybridIndex or an engine that takes vectors, "
+                f"got {index!r:.80}; from_nodes makes one of nodes, and from_index takes a "
+                "VectorStoreIndex"
             )
-        if not isinstance(embed_model, BaseEmbedding):
+        if not isinstance(embed_model, BaseEmbedding | None):
             raise ValueError(
                 f"embed_model must be an embedding model of LlamaIndex, got {embed_model!r}"
             )
-        self._engine = index
+        self._index = index
+        self.embed_model = embed_model
         self.caus = caus_of(options, caus)
         self.filters = filters
-        manager = callback_manager or Settings.callback_manager
-        self.embed_model = _traced_by(manager, embed_model)
-        super().__init__(manager, object_map, verbose=verbose)
+        super().__init__(callback_manager or Settings.callback_manager, object_map, verbose=verbose)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        built = "_verbose" in vars(self)  # what LlamaIndex's constructor sets last
+        closed = built and type(self).__module__.startswith(f"{__package__}.")
+        if closed and not name.startswith("_") and not hasattr(self, name):
+            known = ", ".join(each.name for each in fields(CAUS))
+            raise ValueError(
+                f"{type(self).__name__} has no option {name!r}: it has filters, {known}"
+            )
+        super().__setattr__(name, value)
 
     @property
     def index(self) -> Engine:
         """The passages, as they were given; other retrievers may share them."""
-        return self._engine
+        return self._index
+
+    @property
+    def filters(self) -> MetadataFilters | None:
+        """Metadata that a node must have to be found; those that are set count from now on."""
+        return self._filters
+
+    @filters.setter
+    def filters(self, filters: MetadataFilters | Any | None) -> None:
+        self._where = where(filters, own=isinstance(self.index, CollectionEngine))
+        self._filters = filters
 
     @classmethod
     def from_nodes(
@@ -180,19 +214,46 @@ class CAUSRetriever(EngineRetriever):
         retriever.add_nodes(nodes, show_progress=show_progress)
         return retriever
 
-    @staticmethod
+    @classmethod
     def from_index(
+        cls,
         index: VectorStoreIndex,
         nodes: Iterable[BaseNode] | None = None,
-        **options: Unpack[FusingArguments],
-    ) -> FusingRetriever:
-        """Return a `FusingRetriever` over a vector index of LlamaIndex, also from a subclass.
+        *,
+        higher_is_better: bool | None = None,
+        rescore: bool = False,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Search a vector index of LlamaIndex, which is the dense leg, with BM25 over its nodes.
 
-        It retrieves like a `CAUSRetriever` and has the same options, but it is not an instance of
-        one: nodes stay in their index, so there is nothing to add, delete, save or load here.
-        Parameters and errors are those of `FusingRetriever.from_index`.
+        Nodes stay in their index, so there is nothing to add, delete or save here.
+
+        Parameters
+        ----------
+        index, nodes, higher_is_better, rescore, variant, tokenizer
+            As in `llamaindex_posrag.vector_index.IndexEngine`.
+        **options
+            As in `from_nodes`.
+
+        Raises
+        ------
+        ValueError
+            As `IndexEngine`, and if an option is out of range.
         """
-        return FusingRetriever.from_index(index, nodes, **options)
+        engine = IndexEngine(
+            index,
+            nodes,
+            higher_is_better=higher_is_better,
+            rescore=rescore,
+            variant=variant,
+            tokenizer=tokenizer,
+        )
+        # With another manager here, that of the index would keep every event.
+        options.setdefault("callback_manager", index._callback_manager)
+        options.setdefault("object_map", index._object_map)
+        return cls(engine, **options)
 
     @classmethod
     def from_url(
@@ -257,6 +318,8 @@ class CAUSRetriever(EngineRetriever):
         """
         nodes = check_each(nodes, "nodes", BaseNode)
         passages = passages_of(nodes)
+        if self.embed_model is None:
+            return self.index.add(passages)
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return self.index.add(passages, vectors)
 
@@ -269,6 +332,8 @@ class CAUSRetriever(EngineRetriever):
         """
         nodes = check_each(nodes, "nodes", BaseNode)
         passages = await asyncio.to_thread(passages_of, nodes)
+        if self.embed_model is None:
+            return await self.index.aadd(passages)
         vectors = await aembed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return await self.index.aadd(passages, vectors)
 
@@ -320,7 +385,8 @@ class CAUSRetriever(EngineRetriever):
         """
         if not isinstance(self.index, HybridIndex):
             raise ValueError(
-                f"{type(self.index).__name__} keeps its own nodes: open it anew by from_url"
+                f"{type(self.index).__name__} keeps its own nodes: open it anew by from_url "
+                "or from_index"
             )
         filters = None if self.filters is None else self.filters.model_dump(mode="json")
         extra = {CAUS_KEY: encode_caus(self.caus), _ADAPTER: {"filters": filters}}
@@ -332,7 +398,6 @@ class CAUSRetriever(EngineRetriever):
         path: str | Path,
         embed_model: BaseEmbedding,
         *,
-        verify: bool = True,
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
@@ -346,9 +411,8 @@ class CAUSRetriever(EngineRetriever):
         path
             The folder.
         embed_model
-            Model the nodes were embedded with.
-        verify
-            Embed one stored node again and compare; catches another model of equal dimension.
+            Model the nodes were embedded with. One stored node is embedded again and compared,
+            which catches another model of equal dimension.
         tokenizer
             The one the index was built with, if it was not the default.
         **options
@@ -375,30 +439,115 @@ class CAUSRetriever(EngineRetriever):
         if filters is not None:
             saved["filters"] = MetadataFilters.model_validate(filters)
         retriever = cls(index, embed_model, **decode_options({**saved, **options}))
-        if verify:
-            index.verify_embeddings(embed_model.get_text_embedding)
+        index.verify_embeddings(embed_model.get_text_embedding)
         if any(passage.source is None for passage in index.passages):
             passages, vectors = index.embedded()
             index.add([to_passage(node_of(passage)) for passage in passages], vectors)
         return retriever
 
+    def using(self, **options: Unpack[CallArguments]) -> Self:
+        """Return a retriever over the same nodes with other options, for one query, say.
+
+        It takes microseconds: ``retriever.using(k=3, filters=...).retrieve(query)``.
+
+        Parameters
+        ----------
+        **options
+            As in `CAUS`, and `filters`; what is not given stays. ``filters=None`` searches without.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of range.
+        TypeError
+            If an option is unknown.
+        """
+        other, changed = copy(self), dict[str, Any](options)
+        other.filters = changed.pop("filters", self.filters)
+        other.caus = replace(self.caus, **changed)
+        return other
+
+    def tune(self, questions: Sequence[QueryType], relevant: Sequence[Collection[str]]) -> Self:
+        """Return a retriever over the same nodes, whose options labelled questions have chosen.
+
+        ``tuned.tuning`` says what that gains, and how sure it is.
+
+        Parameters
+        ----------
+        questions
+            At least 5.
+        relevant
+            The ids of the nodes that answer each.
+
+        Raises
+        ------
+        ValueError
+            As `shared_core.tuning.tune`.
+        """
+        queries = self._queries(as_bundles(questions))
+        other, reader = copy(self), NodeChunks(self.caus.chunk_keys)
+        other.caus = tune(
+            self.caus, self.index, queries, relevant, where=self._where, reader=reader
+        )
+        return other
+
+    @dispatcher.span
+    def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """Retrieve for many queries at once; the results are those of `retrieve`.
+
+        To a trace they are one span, without the events of single queries.
+
+        Raises
+        ------
+        ValueError
+            If `queries` is one query instead of several.
+        """
+        bundles = as_bundles(queries)
+        with self.callback_manager.as_trace("query"):
+            found = self._search(bundles)
+            return [*map(self._handle_recursive_retrieval, bundles, found)]
+
+    @dispatcher.span
+    async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """Async version of `retrieve_batch`; the queries are embedded concurrently.
+
+        At most as many at a time as the embedding model's ``num_workers``, if that is set.
+        """
+        bundles = as_bundles(queries)
+        with self.callback_manager.as_trace("query"):
+            found = zip(bundles, await self._asearch(bundles), strict=True)
+            return [await self._ahandle_recursive_retrieval(*each) for each in found]
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._search(as_bundles([query_bundle]))[0]
+
+    @dispatcher.span
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return (await self._asearch(as_bundles([query_bundle])))[0]
+
+    def _search(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
+        caus, queries = self.caus, self._queries(bundles)
+        reader = NodeChunks(caus.chunk_keys)
+        found = caus.search(self.index, queries, where=self._where, reader=reader)
+        return list(map(nodes_of, found, bundles))
+
+    async def _asearch(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
+        caus, queries = self.caus, await self._aqueries(bundles)
+        reader = NodeChunks(caus.chunk_keys)
+        found = await caus.asearch(self.index, queries, where=self._where, reader=reader)
+        return list(map(nodes_of, found, bundles))
+
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
-        model = self.embed_model
-        return [Query(plain_text(bundle), embed(model, bundle)) for bundle in bundles]
+        """Return what the engine is asked."""
+        texts, model = [*map(plain_text, bundles)], self.embed_model
+        if model is not None:
+            return [*map(Query, texts, (embed(model, bundle) for bundle in bundles))]
+        # Copies, without the wrapping of a tool; LlamaIndex writes the embedding into these.
+        asked = [replace(each, query_str=text) for each, text in zip(bundles, texts, strict=True)]
+        return [BundleQuery(each.query_str, bundle=each, filters=self.filters) for each in asked]
 
     async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
+        if self.embed_model is None:
+            return self._queries(bundles)
         vectors = await aembed_queries(self.embed_model, bundles)
         return [*map(Query, map(plain_text, bundles), vectors)]
-
-
-def _traced_by(manager: CallbackManager, embed_model: BaseEmbedding) -> BaseEmbedding:
-    """Return the model with a retriever's callback manager.
-
-    Another one would never see a trace begin, and would keep the events of every query. A model
-    that has another is copied, which shares its weights: it may belong to other retrievers, too.
-    """
-    if embed_model.callback_manager is manager:
-        return embed_model
-    copied = embed_model.model_copy()
-    copied.callback_manager = manager
-    return copied

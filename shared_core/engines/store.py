@@ -132,6 +132,11 @@ class StoreEngine(Engine):
     A filter that is neither a mapping nor a function is one of the store's own: BM25 cannot apply
     it, so that only what the store finds is returned.
 
+    A store that has ``get`` is asked at each query, by one call, for what only BM25 found: what it
+    does not have any more is left out, and a text that has changed there is taken. This begins once
+    it has found a passage under the id of the BM25 side, or at once if `listed`. Once it has found
+    one under another id, it ends: nobody can tell what was deleted.
+
     What was added to the store alone BM25 does not find, and scores 0: of a store that has ``get``
     the first such hit is warned of.
 
@@ -148,12 +153,6 @@ class StoreEngine(Engine):
         Direction of the store's scores; False for distances, which are negated.
     cosines
         Whether the store's scores are cosines.
-    drop_deleted
-        Ask the store, at each query, by one call of its ``get``, for what only BM25 found, and
-        leave out what it does not have any more; a text that has changed there is taken. This takes
-        a store that has ``get``, and begins once it has found a passage under the id of the BM25
-        side, or at once if `listed`. Once it has found one under another id, it ends: nobody can
-        tell what was deleted.
     listed
         Whether `sparse` was read out of the store, ids and all: what the store returns then
         counts, with its metadata of today.
@@ -161,7 +160,7 @@ class StoreEngine(Engine):
     Raises
     ------
     ValueError
-        If `higher_is_better` or `drop_deleted` is not a bool.
+        If `higher_is_better` is not a bool.
     """
 
     embeds = True
@@ -174,13 +173,11 @@ class StoreEngine(Engine):
         *,
         higher_is_better: bool = True,
         cosines: bool = False,
-        drop_deleted: bool = True,
         listed: bool = False,
     ) -> None:
         self.store, self.sparse = store, sparse
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines = cosines
-        self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
         self._listed = listed
         self._same_ids: bool | None = listed or None
         """Whether the store has its passages under the ids of the BM25 side; None: not known."""
@@ -206,7 +203,7 @@ class StoreEngine(Engine):
         store = self.store
         hits = await store.search(call, query, check_count(depth, "depth"), where)
         found, alone = await call(self._joined, None, query, hits, depth, where)
-        if alone and self.drop_deleted and self._same_ids:
+        if alone and store.gets and self._same_ids:
             there = {p.id: p for p in await store.get(call, [passage.id for passage in alone])}
             present = [self._present(each, there[each.id]) for each in alone if each.id in there]
             passes = predicate(where)

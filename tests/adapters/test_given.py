@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.tools.types import ToolMetadata
@@ -24,6 +25,7 @@ LANGCHAIN, LLAMAINDEX = LangChain(), LlamaIndex()
 MODELS = LANGCHAIN.model(embedded), LLAMAINDEX.model(embedded)
 DOCUMENTS, NODES = LANGCHAIN.items(CORPUS), LLAMAINDEX.items(CORPUS)
 STORE = InMemoryVectorStore.from_documents(DOCUMENTS, MODELS[0])
+INDEX = VectorStoreIndex(NODES, embed_model=MODELS[1])
 SEARCHED = LLAMAINDEX.build(CORPUS, MODELS[1], k=3)
 SCORED = LLAMAINDEX.items(CORPUS[:5], [0.9, 0.8, 0.7, 0.6, 0.5])
 CHOICES = [ToolMetadata(description=kind) for kind in ("context", "direct")]
@@ -48,9 +50,7 @@ OF_DOCUMENTS: dict[str, Use] = {
 }
 OF_NODES: dict[str, Use] = {
     "retriever": lambda given: LLAMAINDEX.built(given, MODELS[1]).retrieve(INSIDE),
-    "fusing": lambda given: li.FusingRetriever(SEARCHED, given, higher_is_better=True).retrieve(
-        INSIDE
-    ),
+    "index": lambda given: li.CAUSRetriever.from_index(INDEX, given).retrieve(INSIDE),
     "statistics": lambda given: li.CAUSPostprocessor.from_nodes(given).postprocess_nodes(
         SCORED, query_str=INSIDE
     ),

@@ -280,7 +280,6 @@ PUBLIC = {
         "ContextAwarenessSelector",
         "DirectQueryEngine",
         "ExplainedNode",
-        "FusingRetriever",
         "GatedQueryEngine",
         "GatedWorkflow",
         "LlamaIndexModel",

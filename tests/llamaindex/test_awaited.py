@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from llama_index.core import VectorStoreIndex
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CallbackManager, CBEventType
-from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
 from llama_index.core.schema import TextNode
 
-from llamaindex_posrag import CAUSRetriever, FusingRetriever
+from llamaindex_posrag import CAUSRetriever
 from shared_core import tokenize
 
 from .checks import facts, ids
@@ -54,7 +54,6 @@ def built(model: WordEmbedding | None = None, **options: Any) -> CAUSRetriever:
     """Return a retriever over the corpus; the model is put in afterwards."""
     retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=5, psi="always", **options)
     if model is not None:
-        model.callback_manager = retriever.callback_manager
         retriever.embed_model = model
     return retriever
 
@@ -147,11 +146,9 @@ def test_a_batch_embeds_as_many_queries_at_once_as_the_model_allows(
     assert model._most == most
 
 
-def test_a_fusing_retriever_awaits_its_dense_leg_for_each_query() -> None:
-    expected = FusingRetriever(built(), corpus(), higher_is_better=True).retrieve_batch([*TEXTS])
-    fusing = FusingRetriever(built(Awaited()), corpus(), higher_is_better=True)
-    with traced() as trace:
-        batch = asyncio.run(fusing.aretrieve_batch([*TEXTS]))
+def test_the_dense_leg_of_an_index_is_awaited() -> None:
+    index = VectorStoreIndex(corpus(), embed_model=WordEmbedding())
+    expected = CAUSRetriever.from_index(index).retrieve_batch([*TEXTS])
+    index._embed_model = Awaited()
+    batch = asyncio.run(CAUSRetriever.from_index(index).aretrieve_batch([*TEXTS]))
     assert [facts(found) for found in batch] == [facts(found) for found in expected]
-    assert len(trace.of(RetrievalEndEvent)) == 2 * len(TEXTS)  # of the leg, too
-    assert not trace.spans.open_spans

@@ -9,7 +9,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from llamaindex_posrag import CAUS, CAUSRetriever, FusingRetriever
+from llamaindex_posrag import CAUS, CAUSRetriever
 
 from .doubles import QUERY, WordEmbedding, corpus
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 GERMAN = MetadataFilter(key="lang", value="de")
 
 
-def made(kind: str, **options: Any) -> CAUSRetriever | FusingRetriever:
+def made(kind: str, **options: Any) -> CAUSRetriever:
     """Return a retriever over an index of ours, or one whose dense leg is LlamaIndex's."""
     given = options if "caus" in options else {"k": 5, "psi": "always", **options}
     if kind == "own":

@@ -55,7 +55,7 @@ class TestCAUSRetriever(RetrieverContract):
         return CAUSRetriever.from_nodes(nodes, WordEmbedding(), k=5, psi="always")
 
 
-class TestFusingRetriever(RetrieverContract):
+class TestRetrieverOverAnIndex(RetrieverContract):
     def build(self, nodes: list[BaseNode]) -> BaseRetriever:
         index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
         return CAUSRetriever.from_index(index, higher_is_better=True)

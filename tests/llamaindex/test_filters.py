@@ -14,7 +14,7 @@ from llama_index.core.vector_stores import (
     MetadataFilters,
 )
 
-from llamaindex_posrag import CAUSRetriever, FusingRetriever
+from llamaindex_posrag import CAUSRetriever
 from llamaindex_posrag.filters import where
 from shared_core import NeighbourSpans
 
@@ -116,16 +116,8 @@ def test_it_passes_what_llamaindex_passes(filters: MetadataFilters, alpha: float
     ours = CAUSRetriever.from_nodes(
         nodes(), WordEmbedding(), k=12, alpha=alpha, fetch_k=2, filters=filters
     )
-    over = FusingRetriever(
-        index.as_retriever(similarity_top_k=12),
-        nodes(),
-        higher_is_better=True,
-        k=12,
-        alpha=alpha,
-        filters=filters,
-    )
     expected = sorted(ids(theirs.retrieve(QUERY)))
-    for retriever in (ours, fused, over):
+    for retriever in (ours, fused):
         assert sorted(ids(retriever.retrieve(QUERY))) == expected
 
 

@@ -244,7 +244,7 @@ def test_no_answer_is_ever_empty_for_want_of_nodes(
     assert response.metadata["retrieval"]["reason"].startswith("the retriever returned no passage")
 
 
-def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
+def test_a_gate_is_fitted_on_the_nodes_of_an_index() -> None:
     """Which has no embedding model."""
     fusing = CAUSRetriever.from_index(
         VectorStoreIndex(nodes(), embed_model=Words()), higher_is_better=True
@@ -253,7 +253,7 @@ def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
     given = GatedQueryEngine.from_retriever(fusing, MockLLM(), nodes(), embed_model=Words())
     assert engine.gate.candidates.decide(0.5) == given.gate.candidates.decide(0.5)
     assert not engine.decide(QueryBundle(OUTSIDE)).decision.retrieve
-    with pytest.raises(ValueError, match="FusingRetriever has no embedding model: give embed_mo"):
+    with pytest.raises(ValueError, match="CAUSRetriever has no embedding model: give embed_mo"):
         GatedQueryEngine.from_retriever(fusing, MockLLM())
 
 

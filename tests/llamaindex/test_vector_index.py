@@ -20,11 +20,11 @@ from llama_index.core.vector_stores import (
 )
 from llama_index.vector_stores.faiss import FaissVectorStore
 
-from llamaindex_posrag import CAUSRetriever, FusingRetriever
-from llamaindex_posrag.fusion import held_nodes, score_kind
+from llamaindex_posrag import CAUSRetriever, vector_index
+from llamaindex_posrag.vector_index import IndexEngine, held_nodes, score_kind
 
 from .checks import ids
-from .doubles import QUERY, Given, WordEmbedding, corpus
+from .doubles import QUERY, WordEmbedding, corpus
 
 
 def indexed(
@@ -37,6 +37,11 @@ def indexed(
         storage_context=StorageContext.from_defaults(**parts),
         store_nodes_override=store_nodes_override,
     )
+
+
+def engine_of(retriever: CAUSRetriever) -> IndexEngine:
+    assert isinstance(retriever.index, IndexEngine)
+    return retriever.index
 
 
 @pytest.mark.parametrize(
@@ -54,8 +59,6 @@ async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(sto
     for found in (exact.retrieve(QUERY), await exact.aretrieve(QUERY)):
         assert ids(found) == ids(own)
         assert [hit.posrag["dense"] for hit in found] == pytest.approx(dense, abs=1e-5)
-    with pytest.raises(ValueError, match="takes a VectorStoreIndex"):
-        FusingRetriever(Given([]), corpus(), higher_is_better=True, rescore=True)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def everything(index: VectorStoreIndex, query: str = QUERY) -> list[str]:
     return sorted(ids(retriever.retrieve(query)))
 
 
-def test_distances_are_turned_round() -> None:
+def test_distances_are_turned_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the store is known to give them, without a word; else the user says so."""
     options: dict[str, Any] = {"k": 12, "alpha": 1.0, "fetch_k": 12}
     expected = ids(CAUSRetriever.from_nodes(corpus(), WordEmbedding(), **options).retrieve(QUERY))
@@ -85,15 +88,36 @@ def test_distances_are_turned_round() -> None:
         assert ids(CAUSRetriever.from_index(index, **options).retrieve(QUERY)) == expected
         wrong = CAUSRetriever.from_index(index, higher_is_better=store is flat[0], **options)
         assert ids(wrong.retrieve(QUERY)) != expected
-    with pytest.raises(ValueError, match="of Given are similarities or distances is not known"):
-        FusingRetriever(Given([]), corpus())
+    monkeypatch.setattr(vector_index, "SCORES", {})
+    with pytest.raises(ValueError, match="of SimpleVectorStore are similarities or dist"):
+        CAUSRetriever.from_index(indexed())
 
 
-def test_the_depth_of_a_retriever_of_others_stays_as_it_was_set() -> None:
-    """It is theirs, and may be in use elsewhere."""
-    inner = indexed().as_retriever(similarity_top_k=3)
-    FusingRetriever(inner, corpus(), higher_is_better=True, k=9).retrieve(QUERY)
-    assert inner.similarity_top_k == 3
+def test_the_depth_of_a_retriever_of_the_index_stays_as_it_was_set() -> None:
+    """It may be in use elsewhere."""
+    index = indexed()
+    inner = index.as_retriever(similarity_top_k=3)
+    assert len(CAUSRetriever.from_index(index, k=9).retrieve(QUERY)) == 9
+    assert inner.similarity_top_k == len(inner.retrieve(QUERY)) == 3
+
+
+def test_what_is_no_index_of_llamaindex_is_refused() -> None:
+    """A retriever over one, too."""
+    for given in (indexed().as_retriever(), corpus()):
+        with pytest.raises(ValueError, match=r"must be a VectorStoreIndex, got .*(Retr|Node)"):
+            CAUSRetriever.from_index(given)  # type: ignore[arg-type]
+
+
+async def test_nodes_are_added_and_deleted_by_the_index_itself() -> None:
+    retriever = CAUSRetriever.from_index(indexed())
+    new = [TextNode(id_="new", text="swish")]
+    with pytest.raises(ValueError, match=r"add nodes by the index itself, as by index\.insert_nod"):
+        retriever.add_nodes(new)
+    with pytest.raises(ValueError, match=r"by the index itself, as by index\.delete_nodes"):
+        await retriever.adelete_nodes(["n0"])
+    with pytest.raises(ValueError, match=r"IndexEngine keeps its own nodes: .* or from_index"):
+        retriever.save("never")
+    assert engine_of(retriever).nodes == corpus()
 
 
 def test_a_query_is_searched_as_a_copy_without_the_wrapping_of_a_tool() -> None:
@@ -255,7 +279,7 @@ async def test_what_refresh_ref_docs_changes_changes_in_both_legs(named: bool) -
     assert [hit.text for hit in retriever.retrieve("pool") if hit.posrag["sparse"]] == [
         "pool layer"
     ]
-    assert retriever.nodes == index.docstore.get_nodes(held_nodes(index)[0])
+    assert engine_of(retriever).nodes == index.docstore.get_nodes(held_nodes(index)[0])
 
 
 def test_nodes_that_are_given_stay_as_they_are() -> None:
@@ -263,15 +287,13 @@ def test_nodes_that_are_given_stay_as_they_are() -> None:
     retriever = CAUSRetriever.from_index(index, corpus()[:3])
     index.insert_nodes([TextNode(id_="new", text="swish")])
     retriever.retrieve("swish")
-    assert len(retriever.nodes) == 3
+    assert len(engine_of(retriever).nodes) == 3
 
 
 def test_its_nodes_are_read_as_copies() -> None:
     index = indexed()
-    retriever = CAUSRetriever.from_index(index, higher_is_better=True)
-    read, held = retriever.nodes, index.docstore.get_nodes(held_nodes(index)[0])
+    engine = IndexEngine(index, higher_is_better=True)
+    read, held = engine.nodes, index.docstore.get_nodes(held_nodes(index)[0])
     assert read == held
     read.pop().metadata["tags"].append("x")
-    assert retriever.nodes == held
-    with pytest.raises(AttributeError):
-        retriever.nodes = []  # type: ignore[misc]
+    assert engine.nodes == held
