@@ -17,12 +17,8 @@ from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
 from llamaindex_posrag.postprocessors import CAUSPostprocessor, PlacementPostprocessor
-from llamaindex_posrag.query_engines import DirectQueryEngine, GatedQueryEngine, GatedWorkflow
-from llamaindex_posrag.retrieval_gate import (
-    ContextAwarenessSelector,
-    RetrievalDecisionEvent,
-    load_gate,
-)
+from llamaindex_posrag.query_engines import DirectQueryEngine, GatedQueryEngine
+from llamaindex_posrag.retrieval_gate import ContextAwarenessSelector, load_gate
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core import *
 
@@ -37,11 +33,9 @@ __all__ = [
     "DirectQueryEngine",
     "ExplainedNode",
     "GatedQueryEngine",
-    "GatedWorkflow",
     "LlamaIndexModel",
     "NeighbourSpanPostprocessor",
     "PlacementPostprocessor",
-    "RetrievalDecisionEvent",
     "TwoRoundQueryEngine",
     "load_gate",
 ]

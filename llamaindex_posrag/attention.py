@@ -11,22 +11,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
+from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
-from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.synthesis import (
     SynthesizeEndEvent,
     SynthesizeStartEvent,
 )
+from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import with_slot
 from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
-from llamaindex_posrag.query_engines import AnnouncedQueryEngine
 from shared_core.attention import AttentionPlacer, Case, OneRound, TwoRound
 from shared_core.attention.rounds import AttentionArguments, PlacedAnswer
 from shared_core.generation.local_model import LocalModel, ModelLike
@@ -50,7 +52,7 @@ class AttentionPlacementArguments(AttentionArguments, total=False):
     """Keyword arguments of `AttentionPlacementPostprocessor` besides the model."""
 
     curve: PositionalCurve | str | Path | None
-    callback_manager: CallbackManager | None
+    callback_manager: CallbackManager
 
 
 class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
@@ -122,7 +124,7 @@ def text_of(node: NodeWithScore) -> str:
     return node.node.get_content(MetadataMode.LLM)
 
 
-class TwoRoundQueryEngine(AnnouncedQueryEngine):
+class TwoRoundQueryEngine(BaseQueryEngine):
     """Answer a query on a local model, place the nodes by its attention, and answer again.
 
     The ``source_nodes`` of the response are in their final order, each with the score it was
@@ -171,7 +173,7 @@ class TwoRoundQueryEngine(AnnouncedQueryEngine):
         callback_manager: CallbackManager | None = None,
         **options: Unpack[AttentionArguments],
     ) -> None:
-        super().__init__(callback_manager)
+        super().__init__(callback_manager or Settings.callback_manager)
         self._retriever = retriever
         self._placer = AttentionPlacer(model=LocalModel.of(model), method=TwoRound(**options))
 
@@ -197,14 +199,11 @@ class TwoRoundQueryEngine(AnnouncedQueryEngine):
     ) -> Response:
         """Answer in two rounds over given nodes; the additional ones are only passed on."""
         dispatcher.event(SynthesizeStartEvent(query=query_bundle))
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
-            texts = [text_of(node) for node in nodes]
-            case = Case(question=plain_text(query_bundle), documents=texts)
-            (found,) = self._placer.answer([case])
-            response = self._response(nodes, found)
-            response.source_nodes.extend(additional_source_nodes or [])
-            event.on_end(payload={EventPayload.RESPONSE: response})
+        texts = [text_of(node) for node in nodes]
+        case = Case(question=plain_text(query_bundle), documents=texts)
+        (found,) = self._placer.answer([case])
+        response = self._response(nodes, found)
+        response.source_nodes.extend(additional_source_nodes or [])
         dispatcher.event(SynthesizeEndEvent(query=query_bundle, response=response))
         return response
 
@@ -219,11 +218,14 @@ class TwoRoundQueryEngine(AnnouncedQueryEngine):
             self.synthesize, query_bundle, nodes, additional_source_nodes
         )
 
-    def _answer(self, query: QueryBundle) -> Response:
-        return self.synthesize(query, self.retrieve(query))
+    def _query(self, query_bundle: QueryBundle) -> Response:
+        return self.synthesize(query_bundle, self.retrieve(query_bundle))
 
-    async def _aanswer(self, query: QueryBundle) -> Response:
-        return await self.asynthesize(query, await self.aretrieve(query))
+    async def _aquery(self, query_bundle: QueryBundle) -> Response:
+        return await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
 
     def _response(self, nodes: Sequence[NodeWithScore], found: PlacedAnswer) -> Response:
         metadata = {

@@ -105,7 +105,7 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
             chunk_keys=keys,
             higher_is_better=higher_is_better,
             chunks=chunks,
-            callback_manager=callback_manager,
+            callback_manager=callback_manager or CallbackManager(),
         )
 
     @classmethod

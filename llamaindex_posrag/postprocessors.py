@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any, Self, Unpack
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
-from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
@@ -41,8 +41,7 @@ OPTIONS = tuple(field.name for field in fields(CAUS))
 class FixedOptionsPostprocessor(BaseNodePostprocessor):
     """A postprocessor whose options are read from its fields once, at construction.
 
-    It announces each call and its end, also after an error, to the dispatcher and to the callback
-    manager.
+    It announces each call and its end, also after an error, to the dispatcher.
     """
 
     @classmethod
@@ -50,28 +49,15 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
         """Name under which LlamaIndex serialises the class."""
         return cls.__name__
 
-    @field_validator("callback_manager", mode="before")
-    @classmethod
-    def _manager(cls, given: CallbackManager | None) -> CallbackManager:
-        return given or CallbackManager()
-
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         top_n, name = getattr(self, "k", len(nodes)), self.class_name()
-        payload: dict[str, Any] = {
-            EventPayload.NODES: nodes,
-            EventPayload.MODEL_NAME: name,
-            EventPayload.QUERY_STR: query_bundle.query_str if query_bundle else None,
-            EventPayload.TOP_K: top_n,
-        }
         result: list[NodeWithScore] = []
         start = ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=top_n, model_name=name)
         dispatcher.event(start)
         try:
-            with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
-                result = self._processed(nodes, query_bundle)
-                event.on_end(payload={EventPayload.NODES: result})
+            result = self._processed(nodes, query_bundle)
         finally:
             dispatcher.event(ReRankEndEvent(nodes=result))
         return result
@@ -126,13 +112,13 @@ class CAUSFieldsPostprocessor(FixedOptionsPostprocessor):
 class PlacementArguments(OrderArguments, total=False):
     """Keyword arguments of `PlacementPostprocessor` besides the placement."""
 
-    callback_manager: CallbackManager | None
+    callback_manager: CallbackManager
 
 
 class CAUSPostprocessorArguments(RescoringArguments, total=False):
     """Keyword arguments of `CAUSPostprocessor.from_nodes`."""
 
-    callback_manager: CallbackManager | None
+    callback_manager: CallbackManager
     higher_is_better: bool
     variant: Variant
     tokenizer: Tokenizer | None

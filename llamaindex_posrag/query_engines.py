@@ -1,10 +1,9 @@
-"""Query engines of the retrieval gate: without context, with a decision before, as a Workflow."""
+"""Query engines of the retrieval gate: without context, and with a decision before."""
 
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self, TypedDict, Unpack
@@ -13,7 +12,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE
-from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptMixinType
@@ -21,44 +20,12 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import Generation
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
-from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
-from llamaindex_posrag.embedding import as_bundle
 from llamaindex_posrag.options import CallArguments
 from llamaindex_posrag.retrieval_gate import Gated, RetrievalGate, fit_for
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fit import FitArguments
-
-
-class AnnouncedQueryEngine(BaseQueryEngine):
-    """Tells the callback manager of each query and its response; a subclass answers."""
-
-    def __init__(self, callback_manager: CallbackManager | None) -> None:
-        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
-
-    @abstractmethod
-    def _answer(self, query: QueryBundle) -> RESPONSE_TYPE: ...
-
-    @abstractmethod
-    async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE: ...
-
-    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            response = self._answer(query_bundle)
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
-
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            response = await self._aanswer(query_bundle)
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
-
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {}
 
 
 class DirectArguments(TypedDict, total=False):
@@ -69,7 +36,7 @@ class DirectArguments(TypedDict, total=False):
     callback_manager: CallbackManager | None
 
 
-class DirectQueryEngine(AnnouncedQueryEngine):
+class DirectQueryEngine(BaseQueryEngine):
     """Ask the model alone: the alternative to retrieval.
 
     Parameters
@@ -85,23 +52,26 @@ class DirectQueryEngine(AnnouncedQueryEngine):
     """
 
     def __init__(self, llm: LLM, **options: Unpack[DirectArguments]) -> None:
-        super().__init__(options.get("callback_manager"))
+        super().__init__(options.get("callback_manager") or Settings.callback_manager)
         self._synthesizer = _direct(llm, **options)
 
-    def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return self._synthesizer.synthesize(_asked(query), [])
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return self._synthesizer.synthesize(_asked(query_bundle), [])
 
-    async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return await self._synthesizer.asynthesize(_asked(query), [])
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return await self._synthesizer.asynthesize(_asked(query_bundle), [])
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
 
 
-class GatedQueryEngine(AnnouncedQueryEngine):
+class GatedQueryEngine(BaseQueryEngine):
     """Answer with context, or without if the query lies outside the corpus (CAG).
 
     One search serves both the decision and the context. If nothing is retrieved, for whatever
     reason, the model is asked directly: the answer is never "Empty Response" for lack of nodes.
-    The decision and its reason are in ``response.metadata["retrieval"]``, in the ``posrag`` of
-    every source node, and in a `RetrievalDecisionEvent`.
+    The decision and its reason are in ``response.metadata["retrieval"]``, and in the ``posrag`` of
+    every source node.
 
     Parameters
     ----------
@@ -146,7 +116,7 @@ class GatedQueryEngine(AnnouncedQueryEngine):
             raise ValueError(
                 f"gate must be a ContextGate, as from_retriever fits, got {gate!r:.80}"
             )
-        super().__init__(options.get("callback_manager"))
+        super().__init__(options.get("callback_manager") or Settings.callback_manager)
         self._engine = query_engine
         self._gate = RetrievalGate(gate, embed_model)
         self._direct = _direct(llm, **options)
@@ -246,50 +216,23 @@ class GatedQueryEngine(AnnouncedQueryEngine):
 
         return await self._gate.aask(query_bundle, getattr(self._engine, "aretrieve", in_thread))
 
-    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the nodes that the gate lets through; none for a query without context."""
-        return self.decide(query_bundle).nodes
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        found = self.decide(query_bundle)
+        engine = self._engine if found.nodes else self._direct
+        response = engine.synthesize(_asked(query_bundle), found.nodes)
+        return _told(response, found.decision)
 
-    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Async version of `retrieve`."""
-        return (await self.adecide(query_bundle)).nodes
-
-    def synthesize(
-        self,
-        query_bundle: QueryBundle,
-        nodes: list[NodeWithScore],
-        additional_source_nodes: Sequence[NodeWithScore] | None = None,
-    ) -> RESPONSE_TYPE:
-        """Answer from given nodes, or directly if there are none.
-
-        The additional ones are passed on, and do not affect the choice.
-        """
-        engine = self._engine if nodes else self._direct
-        return engine.synthesize(_asked(query_bundle), nodes, additional_source_nodes)
-
-    async def asynthesize(
-        self,
-        query_bundle: QueryBundle,
-        nodes: list[NodeWithScore],
-        additional_source_nodes: Sequence[NodeWithScore] | None = None,
-    ) -> RESPONSE_TYPE:
-        """Async version of `synthesize`."""
-        engine = self._engine if nodes else self._direct
-        return await engine.asynthesize(_asked(query_bundle), nodes, additional_source_nodes)
-
-    def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        found = self.decide(query)
-        return add_decision(self.synthesize(query, found.nodes), found.decision)
-
-    async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        found = await self.adecide(query)
-        return add_decision(await self.asynthesize(query, found.nodes), found.decision)
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        found = await self.adecide(query_bundle)
+        engine = self._engine if found.nodes else self._direct
+        response = await engine.asynthesize(_asked(query_bundle), found.nodes)
+        return _told(response, found.decision)
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {"query_engine": self._engine}
 
 
-def add_decision(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPONSE_TYPE:
+def _told(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPONSE_TYPE:
     """Put a decision into the metadata of a response, and return the response."""
     response.metadata = {**(response.metadata or {}), "retrieval": decision.explain()}
     return response
@@ -310,60 +253,3 @@ def _direct(
 
 def _asked(query: QueryBundle) -> QueryBundle:
     return replace(query, query_str=unwrapped(query.query_str))
-
-
-class Decided(Event):
-    """It was decided how to answer a query."""
-
-    query: QueryBundle
-    found: Gated
-
-
-class WithContext(Decided):
-    """The query is to be answered with the nodes that were found."""
-
-
-class WithoutContext(Decided):
-    """The query is to be answered from the model's knowledge."""
-
-
-class GatedWorkflow(Workflow):
-    """Decide, then answer with context or without, each in a separate step.
-
-    ``await GatedWorkflow(engine).run(query="...")`` returns the response of
-    ``engine.aquery``. Each step may be overridden. In a custom workflow the step is
-    ``found = await engine.adecide(query)``, and `Gated.decision` says how to continue.
-
-    Parameters
-    ----------
-    engine
-        Decides and answers.
-    timeout
-        Seconds that a run may take; None for no limit.
-    """
-
-    def __init__(self, engine: GatedQueryEngine, *, timeout: float | None = 120.0) -> None:
-        super().__init__(timeout=timeout)
-        self.engine = engine
-
-    @step
-    async def decide(self, ev: StartEvent) -> WithContext | WithoutContext:
-        """Search for ``query``, a text or a bundle, and decide."""
-        query = as_bundle(ev.query)
-        found = await self.engine.adecide(query)
-        kind = WithContext if found.decision.retrieve else WithoutContext
-        return kind(query=query, found=found)
-
-    @step
-    async def answer_with_context(self, ev: WithContext) -> StopEvent:
-        """Answer from the nodes."""
-        return StopEvent(result=await self._answer(ev))
-
-    @step
-    async def answer_without_context(self, ev: WithoutContext) -> StopEvent:
-        """Answer without any."""
-        return StopEvent(result=await self._answer(ev))
-
-    async def _answer(self, ev: Decided) -> RESPONSE_TYPE:
-        response = await self.engine.asynthesize(ev.query, ev.found.nodes)
-        return add_decision(response, ev.found.decision)

@@ -12,11 +12,9 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
-from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.tools.types import ToolMetadata
-from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_text
 from llamaindex_posrag.nodes import ExplainedNode, explanation
@@ -28,30 +26,8 @@ from shared_core.gating.fit import FitArguments, fit_behind
 from shared_core.gating.gate import Embedder, Found
 from shared_core.types import Tokenizer
 
-dispatcher = get_dispatcher(__name__)
-
 Retrieve: TypeAlias = Callable[[QueryBundle], list[NodeWithScore]]
 AsyncRetrieve: TypeAlias = Callable[[QueryBundle], Awaitable[list[NodeWithScore]]]
-
-
-class RetrievalDecisionEvent(BaseEvent):
-    """A gate has decided whether to retrieve.
-
-    Attributes
-    ----------
-    query
-        The question, unwrapped.
-    decision
-        `shared_core.gating.RetrievalDecision.explain`.
-    """
-
-    query: str
-    decision: dict[str, Any]
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises the event."""
-        return "RetrievalDecisionEvent"
 
 
 class Gated(NamedTuple):
@@ -82,7 +58,7 @@ class RetrievalGate(NamedTuple):
     embed_model: BaseEmbedding | None
 
     def ask(self, query: QueryBundle, retrieve: Retrieve) -> Gated:
-        """Search for a query, decide by the nodes that were found, and notify the dispatcher.
+        """Search for a query, and decide by the nodes that were found.
 
         Raises
         ------
@@ -93,14 +69,14 @@ class RetrievalGate(NamedTuple):
         searched = self._searched(query)
         nodes = retrieve(searched)
         decision = self.gate.decide_found(_found(query, searched, nodes), self._embedder)
-        return _announced(query, decision, nodes)
+        return _gated(decision, nodes)
 
     async def aask(self, query: QueryBundle, aretrieve: AsyncRetrieve) -> Gated:
         """Async version of `ask`; the gate's transform is called in a thread."""
         searched = await asyncio.to_thread(self._searched, query)
         nodes = await aretrieve(searched)
         found = _found(query, searched, nodes)
-        return _announced(query, await self.gate.adecide_found(found, self._embedder), nodes)
+        return _gated(await self.gate.adecide_found(found, self._embedder), nodes)
 
     def _searched(self, query: QueryBundle) -> QueryBundle:
         """Return the query to be searched, a copy; an embedding of another text is dropped."""
@@ -128,12 +104,8 @@ def _found(query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithSc
     )
 
 
-def _announced(
-    query: QueryBundle, decision: RetrievalDecision, nodes: Sequence[NodeWithScore]
-) -> Gated:
-    """Dispatch a decision, and put it into each node if they are let through."""
-    told = decision.explain()
-    dispatcher.event(RetrievalDecisionEvent(query=unwrapped(query.query_str), decision=told))
+def _gated(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
+    """Put a decision into each node if they are let through."""
     passed: list[NodeWithScore] = []
     for each in nodes if decision.retrieve else ():
         posrag = {**explanation(each), "retrieval": decision.explain()}

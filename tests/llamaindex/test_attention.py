@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
 from llama_index.core.instrumentation.events.synthesis import (
     SynthesizeEndEvent,
@@ -28,7 +27,7 @@ from tests.adapters.test_attention import CURVE, FOLDER, asked, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
-from .doubles import CallbackLog, Given, traced
+from .doubles import Given, traced
 
 
 def given(k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
@@ -111,14 +110,11 @@ async def test_the_model_reads_what_llamaindex_shows_it() -> None:
 
 @pytest.mark.parametrize("case", ["sync", "async", "error"])
 def test_events_and_spans_are_balanced(case: str) -> None:
-    """Of the query, of the synthesis and of the callback manager."""
+    """Of the query and of the synthesis."""
     query, nodes = given()
     if case == "error":
         nodes.append(NodeWithScore(node=BrokenNode(id_="broken")))
-    log = CallbackLog()
-    engine = TwoRoundQueryEngine(
-        Given(nodes), reader("biased"), callback_manager=CallbackManager([log])
-    )
+    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"))
     with traced() as trace:
         if case == "sync":
             engine.query(query)
@@ -135,8 +131,6 @@ def test_events_and_spans_are_balanced(case: str) -> None:
         assert len(trace.of(start)) == 1
         assert len(trace.of(end)) == ended
     assert not trace.spans.open_spans
-    assert sorted(log.started) == sorted(log.ended)
-    assert {CBEventType.QUERY, CBEventType.SYNTHESIZE} <= {*log.started}
 
 
 def test_the_engine_leaves_out_the_wrapping_of_a_tool() -> None:
