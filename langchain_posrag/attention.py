@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self, Unpack
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
+from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import (
     BeforeValidator,
     ConfigDict,
@@ -19,9 +18,9 @@ from pydantic import (
 )
 from typing_extensions import TypedDict, override
 
-from langchain_posrag.document_step import QueryStep, QuestionAndDocuments
+from langchain_posrag.document_step import QueryStep, QuestionAndDocuments, asked
 from langchain_posrag.documents import check_documents, copy_of
-from langchain_posrag.options import CheckedOptions, refuse_arguments
+from langchain_posrag.options import CheckedOptions
 from shared_core.attention import AttentionPlacer, Case, OneRound, TwoRound
 from shared_core.attention.rounds import AttentionArguments
 from shared_core.generation.local_model import LocalModel, ModelLike
@@ -34,10 +33,7 @@ ModelField = Annotated[
     PlainSerializer(lambda model: model.location, when_used="json"),
 ]
 
-CurveField = Annotated[
-    PositionalCurve | None,
-    BeforeValidator(lambda given: resolve_curve(given) if isinstance(given, str | Path) else given),
-]
+CurveField = Annotated[PositionalCurve | None, BeforeValidator(resolve_curve)]
 
 
 class AttentionStepArguments(AttentionArguments, total=False):
@@ -205,8 +201,8 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[QuestionAndDocuments,
     ``rounds``
         1 if the documents were in their best order already, 2 otherwise.
 
-    Without documents the model is asked without context. It runs in this process: the async
-    methods run it in a thread, and a batch is one run over all its inputs.
+    Without documents the model is asked without context. It runs in this process, in a thread of
+    the async methods, and answers one input at a time, also of a batch.
 
     Parameters
     ----------
@@ -238,72 +234,18 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[QuestionAndDocuments,
         self, input: QuestionAndDocuments, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Answered:
         """Answer one question."""
-        refuse_arguments(self, kwargs)
-        return self._call_with_config(lambda one: self._answered([one])[0], input, config)
+        return self._call_with_config(self._answer, input, config, **kwargs)
 
-    @override
-    def batch(
-        self,
-        inputs: list[QuestionAndDocuments],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any,
-    ) -> list[Answered]:
-        """Answer many questions, `HuggingFaceModel.batch_size` at a time."""
-        refuse_arguments(self, kwargs)
-        many: Any = self._answer_each if return_exceptions else self._answered
-        return self._batch_with_config(many, inputs, config, return_exceptions=return_exceptions)
-
-    @override
-    async def abatch(
-        self,
-        inputs: list[QuestionAndDocuments],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any,
-    ) -> list[Answered]:
-        """Async version of `batch`, in a thread."""
-        run = partial(self.batch, inputs, config, return_exceptions=return_exceptions, **kwargs)
-        return await run_in_executor(None, run)
-
-    def _answer_each(self, inputs: list[QuestionAndDocuments]) -> list[Exception | Answered]:
-        """Answer each input that can be; return the error of one that cannot in its place."""
-        self.model.loaded  # noqa: B018 - without a model every input would fail
-        try:
-            return [*self._answered(inputs)]
-        except Exception as error:
-            if len(inputs) == 1:
-                return [error]
-        return [answer for each in inputs for answer in self._answer_each([each])]
-
-    def _answered(self, inputs: Sequence[QuestionAndDocuments]) -> list[Answered]:
-        asked = [_checked(given) for given in inputs]
-        cases = [
-            Case(question=question, documents=[each.page_content for each in documents])
-            for question, documents in asked
-        ]
+    def _answer(self, input: QuestionAndDocuments) -> Answered:
+        documents, question = asked(input)
+        texts = [document.page_content for document in documents]
         placer = self.placer
-        return [
-            {
-                "answer": found.answer,
-                "first_answer": found.first_answer,
-                "documents": self._placed(documents, placer.slots(found)),
-                "order": list(found.order),
-                "scores": list(found.scores),
-                "rounds": found.rounds,
-            }
-            for (_, documents), found in zip(asked, placer.answer(cases), strict=True)
-        ]
-
-
-def _checked(given: Any) -> tuple[str, list[Document]]:
-    """Return question and documents of an input."""
-    if not isinstance(given, Mapping) or not {"question", "documents"} <= given.keys():
-        got = sorted(given) if isinstance(given, Mapping) else type(given).__name__
-        raise ValueError(f"the input must be a dict with 'question' and 'documents', got {got}")
-    if not isinstance(given["question"], str):
-        got = type(given["question"]).__name__
-        raise ValueError(f"'question' must be a string, got {got}")
-    return given["question"], check_documents(given["documents"])
+        (found,) = placer.answer([Case(question=question, documents=texts)])
+        return {
+            "answer": found.answer,
+            "first_answer": found.first_answer,
+            "documents": self._placed(documents, placer.slots(found)),
+            "order": list(found.order),
+            "scores": list(found.scores),
+            "rounds": found.rounds,
+        }

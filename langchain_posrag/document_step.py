@@ -12,7 +12,6 @@ from pydantic import ConfigDict
 from typing_extensions import TypedDict, override
 
 from langchain_posrag.documents import check_documents, detail_of
-from langchain_posrag.options import refuse_arguments
 
 Given = TypeVar("Given")
 
@@ -31,21 +30,22 @@ class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
         self, input: Given, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return new documents by slot."""
-        refuse_arguments(self, kwargs)
-        compress = self.compress_documents
-        return self._call_with_config(lambda given: [*compress(*self._asked(given))], input, config)
+
+        def compressed(given: Given) -> list[Document]:
+            return [*self.compress_documents(*self._asked(given))]
+
+        return self._call_with_config(compressed, input, config, **kwargs)
 
     @override
     async def ainvoke(
         self, input: Given, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         """Async version of `invoke`."""
-        refuse_arguments(self, kwargs)
 
         async def compressed(given: Given) -> list[Document]:
             return [*await self.acompress_documents(*self._asked(given))]
 
-        return await self._acall_with_config(compressed, input, config)
+        return await self._acall_with_config(compressed, input, config, **kwargs)
 
 
 class DocumentStep(Step[Sequence[Document]], BaseDocumentTransformer):
@@ -58,8 +58,7 @@ class DocumentStep(Step[Sequence[Document]], BaseDocumentTransformer):
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
         """Return new documents by slot."""
-        refuse_arguments(self, kwargs)
-        return [*self.compress_documents(documents, "")]
+        return [*self.compress_documents(documents, "", **kwargs)]
 
 
 class QuestionAndDocuments(TypedDict):
@@ -67,6 +66,17 @@ class QuestionAndDocuments(TypedDict):
 
     question: str
     documents: list[Document]
+
+
+def asked(given: Any) -> tuple[list[Document], str]:
+    """Return the documents and the question of an input; ValueError if it does not hold them."""
+    if not isinstance(given, Mapping) or not {"question", "documents"} <= given.keys():
+        got = sorted(given) if isinstance(given, Mapping) else type(given).__name__
+        raise ValueError(f"the input must be a dict with 'question' and 'documents', got {got}")
+    if not isinstance(given["question"], str):
+        got = type(given["question"]).__name__
+        raise ValueError(f"'question' must be a string, got {got}")
+    return check_documents(given["documents"]), given["question"]
 
 
 class QueryStep(Step[QuestionAndDocuments | Sequence[Document]]):
@@ -81,10 +91,9 @@ class QueryStep(Step[QuestionAndDocuments | Sequence[Document]]):
     def _asked(
         self, input: QuestionAndDocuments | Sequence[Document]
     ) -> tuple[Sequence[Document], str]:
-        given: Any = input
-        if isinstance(given, Mapping) and {"question", "documents"} <= given.keys():
-            return check_documents(given["documents"]), given["question"]
-        documents = check_documents(given)
+        if isinstance(input, Mapping):
+            return asked(input)
+        documents = check_documents(input)
         questions = {detail_of(document).get("query") for document in documents}
         if len(questions) == 1 and isinstance(question := questions.pop(), str):
             return documents, question

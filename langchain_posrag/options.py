@@ -44,19 +44,6 @@ SpansField = TypeAliasType(
 )
 
 
-def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
-    """Raise TypeError if a call gives arguments to a step whose only options are its fields.
-
-    LangChain's signatures take any argument, and would ignore it silently.
-    """
-    if arguments:
-        named = ", ".join(f"{name}=" for name in arguments)
-        raise TypeError(
-            f"a call of {type(step).__name__} takes no options, got {named}: give them to the "
-            "constructor, or let each call set them with configurable_fields()"
-        )
-
-
 class CheckedOptions(BaseModel):
     """Fields that refuse by assignment and by ``model_copy`` what the constructor refuses.
 

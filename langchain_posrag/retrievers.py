@@ -18,12 +18,11 @@ from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig, run_in_executor
-from langchain_core.runnables.config import get_config_list
+from langchain_core.runnables.config import ContextThreadPoolExecutor, get_config_list
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
 
-from langchain_posrag.batching import aembedded, embedded, searched, taken
 from langchain_posrag.documents import (
     check_query,
     deletion,
@@ -43,6 +42,7 @@ from langchain_posrag.options import (
 from langchain_posrag.vector_stores import VectorStoreEngine
 from shared_core import Arrangement, HybridIndex
 from shared_core.engines import Engine, connect
+from shared_core.engines.store import gathered
 from shared_core.index import ChunkKeys, Tokenizer, Variant, Where
 from shared_core.index.dense import Dense, Metric
 from shared_core.options import CAUS_KEY, decode_options, encode_caus
@@ -433,7 +433,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = taken(options.pop("batched", {}), check_query(query))
+        found = options.pop("batched", {}).get(check_query(query))
         if found is None:
             (found,) = self._search([self._query(query)], **options)
         return self._documents(found)
@@ -442,7 +442,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = taken(options.pop("batched", {}), check_query(query))
+        found = options.pop("batched", {}).get(check_query(query))
         if found is None:
             given, asked = _call_options(**options), [await self._aquery(query)]
             (found,) = await self.caus.asearch(self.index, asked, **given)
@@ -508,25 +508,24 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """Answer many queries at once, faster; the results are those of `invoke`.
 
         Queries are embedded one by one, up to ``max_concurrency`` at a time, and then searched
-        for together. Each is a run that reports its part of the result.
+        for together. Each is a run that reports its part of the result. The first failure is
+        raised at once; with `return_exceptions` each query is then tried by itself.
         """
         if not self._searches_together(inputs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         configs = get_config_list(config, len(inputs))
-        limit = configs[0].get("max_concurrency")
-        found = embedded(self._query, inputs, limit, go_on=return_exceptions)
-        kwargs["batched"] = searched(partial(self._search, **kwargs), inputs, found)
-
-        def handed_over(query: str, config: RunnableConfig) -> Any:
-            try:
-                return self.invoke(query, config, **kwargs)
-            except Exception as error:
-                if not return_exceptions:
-                    raise
-                return error
-
+        try:
+            limit = configs[0].get("max_concurrency")
+            with ContextThreadPoolExecutor(max_workers=limit) as executor:
+                queries = [*executor.map(self._query, inputs)]
+            found = self._search(queries, **kwargs)
+        except Exception:
+            if not return_exceptions:
+                raise
+            return super().batch(inputs, config, return_exceptions=True, **kwargs)
+        kwargs["batched"] = dict(zip(inputs, found, strict=True))
         # In this thread: a task for each would take longer than the search.
-        return [*map(handed_over, inputs, configs)]
+        return [self.invoke(*each, **kwargs) for each in zip(inputs, configs, strict=True)]
 
     @override
     async def abatch(
@@ -540,9 +539,13 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """Async version of `batch`; the embeddings are awaited."""
         if self._searches_together(inputs):
             limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
-            found = await aembedded(self._aquery, inputs, limit, go_on=return_exceptions)
-            search = partial(self._search, **kwargs)
-            kwargs["batched"] = await run_in_executor(None, searched, search, inputs, found)
+            try:
+                queries = await gathered(self._aquery, inputs, limit)
+                found = await run_in_executor(None, partial(self._search, queries, **kwargs))
+                kwargs["batched"] = dict(zip(inputs, found, strict=True))
+            except Exception:
+                if not return_exceptions:
+                    raise
         return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
 
     def _searches_together(self, queries: Sequence[object]) -> bool:

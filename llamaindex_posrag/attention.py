@@ -39,11 +39,7 @@ ModelField = Annotated[
     LocalModel, PlainValidator(LocalModel.of), PlainSerializer(lambda model: model.location)
 ]
 
-CurveField = Annotated[
-    PositionalCurve | None,
-    BeforeValidator(lambda given: resolve_curve(given) if isinstance(given, str | Path) else given),
-]
-
+CurveField = Annotated[PositionalCurve | None, BeforeValidator(resolve_curve)]
 
 dispatcher = get_dispatcher(__name__)
 

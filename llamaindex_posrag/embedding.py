@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -61,25 +60,6 @@ async def aembed(model: BaseEmbedding, query: QueryBundle) -> list[float]:
     if query.custom_embedding_strs:
         return await model.aget_agg_embedding_from_queries(query.custom_embedding_strs)
     return await model.aget_query_embedding(plain_text(query))
-
-
-async def aembed_queries(model: BaseEmbedding, queries: Sequence[QueryBundle]) -> list[list[float]]:
-    """Embed queries at once, at most ``model.num_workers`` at a time if that is set.
-
-    The first error is raised once the other calls, which nobody waits for, have been cancelled.
-    """
-    free = asyncio.Semaphore(model.num_workers or len(queries))
-
-    async def vector(query: QueryBundle) -> list[float]:
-        async with free:
-            return await aembed(model, query)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(vector(query)) for query in queries]
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def embedded_query(query: QueryBundle) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -19,8 +20,8 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import (
+    aembed,
     aembed_nodes,
-    aembed_queries,
     as_bundles,
     embed,
     embed_nodes,
@@ -35,6 +36,7 @@ from shared_core import CAUS, HybridIndex
 from shared_core.checking import check_each
 from shared_core.engines import Engine
 from shared_core.engines.collection import CollectionEngine
+from shared_core.engines.store import gathered
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
@@ -549,5 +551,6 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
     async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
         if self.embed_model is None:
             return self._queries(bundles)
-        vectors = await aembed_queries(self.embed_model, bundles)
+        model = self.embed_model
+        vectors = await gathered(partial(aembed, model), bundles, model.num_workers)
         return [*map(Query, map(plain_text, bundles), vectors)]

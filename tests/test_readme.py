@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.vectorstores import InMemoryVectorStore
-from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
+from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
@@ -27,6 +27,7 @@ from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.main import main
 from shared_core.comparison import read_comparison
 from shared_core.sensitivity.questions import read_questions
+from tests.adapters.drivers import LlamaIndexModel
 
 README = Path(__file__).parents[1] / "README.md"
 PAGES = [README, *sorted(README.parent.glob("docs/**/*.md"))]
@@ -59,7 +60,7 @@ def names(
     nodes = [TextNode(id_=str(at), text=text) for at, text in enumerate(TEXTS)]
     store = InMemoryVectorStore(embeddings)
     store.add_documents(docs)
-    embed_model = MockEmbedding(embed_dim=8)
+    embed_model = LlamaIndexModel(documents=embeddings.embed_query)
     monkeypatch.setattr(Settings, "_llm", MockLLM())
     readers = Path(__file__).parents[1] / "instruments"
     return {

@@ -268,4 +268,4 @@ class Comparison:
     @cached_property
     def known_curve(self) -> PositionalCurve | None:
         """The positional curve, loaded."""
-        return None if self.curve is None else resolve_curve(self.curve)
+        return resolve_curve(self.curve)

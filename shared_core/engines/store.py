@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.types import Passage, Pool, Query
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 Hits: TypeAlias = Sequence[tuple[Passage, float | None]]
 """Passages with their scores, best first; None or NaN: it has none."""
@@ -455,6 +457,27 @@ def _plain(passage: Passage) -> Iterable[tuple[str, str]]:
     for key, value in passage.metadata.items():
         whole = isinstance(value, float) and value.is_integer()
         yield str(key), str(int(value) if whole else value)
+
+
+async def gathered(
+    work: Callable[[Item], Awaitable[T]], items: Iterable[Item], limit: int | None
+) -> list[T]:
+    """Await work for each item at once, at most `limit` at a time if that is set.
+
+    The first error is raised once the other calls, which nobody waits for, have been cancelled.
+    """
+    free = asyncio.Semaphore(limit or sys.maxsize)
+
+    async def one(item: Item) -> T:
+        async with free:
+            return await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item)) for item in items]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 _unfinished: set[asyncio.Task[Any]] = set()

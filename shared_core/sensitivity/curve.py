@@ -108,7 +108,7 @@ class PositionalCurve(Measurement):
         return interpolated(middles(n_tokens) * parts, places, self.scores, parts)
 
 
-def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
+def resolve_curve(curve: PositionalCurve | str | Path | None) -> PositionalCurve | None:
     """Return the curve saved under a path or a model's name, or `curve` itself.
 
     Raises
@@ -118,7 +118,7 @@ def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
     ValueError
         If the file is not a positional curve.
     """
-    return curve if isinstance(curve, PositionalCurve) else PositionalCurve.load(curve)
+    return PositionalCurve.load(curve) if isinstance(curve, str | Path) else curve
 
 
 def finite_scores(scores: npt.ArrayLike) -> Scores:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import pickle
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField
 
 from langchain_posrag import AttentionPlacement, TwoRoundChain
-from shared_core import GenerationError, HuggingFaceModel
-from shared_core.attention import TwoRound
 from tests.adapters.drivers import LangChain
 from tests.adapters.test_attention import CURVE, FOLDER, asked, passages, reader
 
@@ -83,20 +80,6 @@ async def test_batches_and_async_are_what_one_by_one_is() -> None:
     assert chain.batch([]) == await chain.abatch([]) == []
 
 
-def test_a_batch_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that questions share forward passes."""
-    runs = []
-    run = TwoRound.run
-
-    def counted(self: TwoRound, model: Any, cases: Sequence[Any]) -> Any:
-        runs.append(len(cases))
-        return run(self, model, cases)
-
-    monkeypatch.setattr(TwoRound, "run", counted)
-    TwoRoundChain(reader()).batch([given(k) for k in (6, 0, 3)])
-    assert runs == [3]
-
-
 async def test_every_input_is_a_run_with_its_own_config() -> None:
     """One at a time and in batches."""
     chain, tracer = TwoRoundChain(reader()), Tracer()
@@ -133,18 +116,8 @@ async def test_an_input_at_fault_costs_the_others_nothing(asynchronous: bool) ->
         await chain.abatch(inputs) if asynchronous else chain.batch(inputs)
 
 
-def test_a_batch_without_a_model_fails_once_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not looked for again and again; options that a call sets share the model."""
-    loads = []
-
-    def failing(name: str) -> HuggingFaceModel:
-        loads.append(name)
-        raise GenerationError(f"no model {name}")
-
-    monkeypatch.setattr(HuggingFaceModel, "from_pretrained", failing)
-    found = TwoRoundChain("no such/folder").batch([given()] * 4, return_exceptions=True)
-    assert [type(each) for each in found] == [GenerationError] * 4
-    assert loads == ["no such/folder"]
+def test_a_call_may_set_options() -> None:
+    """They share the model."""
     field = ConfigurableField(id="placement")
     chain = TwoRoundChain(reader()).configurable_fields(placement=field)
     found = chain.invoke(given(), {"configurable": {"placement": "back_first"}})

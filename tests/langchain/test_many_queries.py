@@ -92,7 +92,7 @@ def run_through(method: Callable[..., Any]) -> Callable[..., Any]:
 def test_a_batch_stops_at_the_first_failure_unless_told_to_go_on(
     documents: list[Document], batch: Callable[..., Any]
 ) -> None:
-    """A rejected key is not tried for every query."""
+    """A rejected key is not tried for every query; told to go on, each is tried by itself."""
     queries = [f"{number} layers" for number in range(200)]
     model = Counting(fail)
     with pytest.raises(ConnectionError, match="no model today"):
@@ -101,8 +101,8 @@ def test_a_batch_stops_at_the_first_failure_unless_told_to_go_on(
     model = Counting(fail)
     retriever = CAUSRetriever.from_documents(documents, model)
     found = batch(retriever, queries, return_exceptions=True)
-    assert len(found) == len(model.asked) == 200
-    assert sum(isinstance(each, Exception) for each in found) == 1
+    assert len(found) == 200 <= len(model.asked) < 300
+    assert not any(isinstance(each, Exception) for each in found)
 
 
 def test_an_interrupt_stops_a_batch(documents: list[Document]) -> None:

@@ -1,4 +1,4 @@
-"""Spans where LangChain has its own ways: pipes, compressors, stores, splitters."""
+"""Spans where LangChain has its own ways: pipes, compressors, splitters."""
 
 from __future__ import annotations
 
