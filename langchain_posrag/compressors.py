@@ -23,10 +23,9 @@ from langchain_posrag.documents import (
     score_of,
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments, PlacementOptions, Psi
-from shared_core import Passage, Placement
-from shared_core.arrays import Scores
+from shared_core import Placement
 from shared_core.index import PassageIndex, Tokenizer, Variant
-from shared_core.metadata import as_similarities, warn_of_placed
+from shared_core.metadata import as_similarities
 from shared_core.options import RescoringArguments
 from shared_core.vectors import query_similarities
 
@@ -164,24 +163,16 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     def _fuse(
         self, documents: Sequence[Document], query: str, dense: Sequence[float]
     ) -> list[Document]:
-        passages = as_passages(documents)
         arrangement = self.caus.rescore(
             check_query(query),
             dense,
-            self._bm25(query, passages),
-            passages,
+            as_passages(documents),
+            corpus=self.corpus,
+            tokenizer=self.tokenizer,
             cosines=self.embeddings is not None,
-            tokenizer=self.tokenizer if self.corpus is None else self.corpus.tokenizer,
         )
         best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
         return annotated(best, arrangement) if self.include_scores else best
-
-    def _bm25(self, query: str, passages: Sequence[Passage]) -> Scores:
-        if self.corpus is not None:
-            return self.corpus.scores(query, passages)
-        texts = (passage.text for passage in passages)
-        own = PassageIndex.from_texts(texts, tokenizer=self.tokenizer)
-        return own.scores(query, own.passages)
 
 
 class PlacementTransformer(PlacementOptions, DocumentStep):
@@ -242,11 +233,6 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     ) -> list[Document]:
         """Return copies of the documents by slot; the query is ignored."""
         documents = check_documents(documents)
-        if self.caus.gate.opened:
-            warn_of_placed([document.metadata.get(DETAIL) for document in documents])
-        places = self.caus.places_of(as_passages(documents)) if self.caus.reads_places else ()
-        tokens = self.caus.tokens_of(document.page_content for document in documents)
-        return [
-            copy_of(documents[why["rank"]], why, told=self.include_scores)
-            for why in self.caus.explain(len(documents), places, tokens)
-        ]
+        details = [document.metadata.get(DETAIL) for document in documents]
+        placed = self.caus.place_given(as_passages(documents), details)
+        return [copy_of(documents[why["rank"]], why, told=self.include_scores) for why in placed]

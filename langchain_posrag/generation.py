@@ -90,7 +90,6 @@ class LangChainModel:
                 self.name,
                 str(answer.text),
                 _reason(answer),
-                limit=self._token_limit(),
                 refusal=answer.additional_kwargs.get("refusal"),
             )
         if isinstance(answer, str):
@@ -99,10 +98,6 @@ class LangChainModel:
             f"{self.name} answered with {type(answer).__name__}, not with text or a message; "
             f"end the chain in a model or in StrOutputParser()"
         )
-
-    def _token_limit(self) -> str:
-        """Return what limits an answer, and the way out; "" where that is not known."""
-        return ""
 
 
 class _Endpoint(LangChainModel):
@@ -125,10 +120,6 @@ class _Endpoint(LangChainModel):
             raise GenerationError(
                 f"the server at {address} answered with no chat completion ({describe(error)})"
             ) from error
-
-    def _token_limit(self) -> str:
-        most = getattr(self.model, "max_tokens", None)
-        return "" if most is None else f"max_tokens={most}; raise --max-new-tokens"
 
 
 def openai_endpoint(

@@ -173,6 +173,14 @@ def to_passage(node: BaseNode) -> Passage:
     )
 
 
+def as_passages(found: Iterable[NodeWithScore]) -> list[Passage]:
+    """Return nodes as passages that are only read."""
+    return [
+        Passage(each.node_id, embedded_text(each.node), filterable(each.node), each.node)
+        for each in found
+    ]
+
+
 def passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
     """Return the passages of nodes, for an index.
 

@@ -21,13 +21,11 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import FieldSerializationInfo, ValidationInfo, field_serializer, field_validator
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.filters import filterable
-from llamaindex_posrag.nodes import NodeChunks, explained, explanation, with_slot
-from shared_core import CAUS, Passage, PassageIndex, Placement
-from shared_core.arrays import Scores
+from llamaindex_posrag.nodes import NodeChunks, as_passages, explained, explanation, with_slot
+from shared_core import CAUS, PassageIndex, Placement
 from shared_core.checking import check_each
 from shared_core.index import Variant
-from shared_core.metadata import as_similarities, warn_of_placed
+from shared_core.metadata import as_similarities
 from shared_core.options import OrderArguments, RescoringArguments, check_option, encode_options
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
@@ -228,24 +226,16 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     ) -> list[NodeWithScore]:
         scores, details = [each.score for each in nodes], [explanation(node) for node in nodes]
         dense = as_similarities(scores, details, higher_is_better=self.higher_is_better)
-        asked = plain_text(query) if query else ""
-        passages = _passages(nodes)
         arrangement = self._caus.rescore(
-            asked,
+            plain_text(query) if query else "",
             dense,
-            self._bm25(asked, passages),
-            passages,
+            as_passages(nodes),
+            corpus=self.corpus,
+            variant=self.variant,
+            tokenizer=self.tokenizer,
             reader=NodeChunks(self._caus.chunk_keys),
-            tokenizer=self.tokenizer if self.corpus is None else self.corpus.tokenizer,
         )
         return explained([nodes[at].node for at in arrangement.indices], arrangement)
-
-    def _bm25(self, query: str, passages: Sequence[Passage]) -> Scores:
-        if self.corpus is not None:
-            return self.corpus.scores(query, passages)
-        texts = (passage.text for passage in passages)
-        own = PassageIndex.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
-        return own.scores(query, own.passages)
 
 
 class PlacementPostprocessor(CAUSFieldsPostprocessor):
@@ -290,18 +280,6 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        warn_of_placed([explanation(node) for node in nodes])
-        caus = self._caus
-        read = _passages(nodes) if caus.reads_places else ()
-        places = caus.places_of(read, NodeChunks(caus.chunk_keys))
-        tokens = caus.tokens_of(embedded_text(each.node) for each in nodes)
-        placed = caus.explain(len(nodes), places, tokens)
+        caus, details = self._caus, [explanation(node) for node in nodes]
+        placed = caus.place_given(as_passages(nodes), details, NodeChunks(caus.chunk_keys))
         return [with_slot(nodes[why["rank"]], why) for why in placed]
-
-
-def _passages(nodes: Iterable[NodeWithScore]) -> list[Passage]:
-    """Return nodes as passages that are only read."""
-    return [
-        Passage(each.node.node_id, embedded_text(each.node), filterable(each.node), each.node)
-        for each in nodes
-    ]

@@ -21,6 +21,9 @@ import numpy.typing as npt
 from shared_core.checking import check_between, check_choice, check_count, check_counts_of
 from shared_core.index.engine import Engine, neighbours_in, tokenizer_of
 from shared_core.index.metadata import Where
+from shared_core.index.passages import PassageIndex
+from shared_core.index.sparse.bm25 import Variant
+from shared_core.metadata import warn_of_placed
 from shared_core.neighbour_spans import (
     ChunkKeys,
     ChunkReader,
@@ -157,14 +160,15 @@ class CAUS:
         self,
         query: str,
         dense: npt.ArrayLike,
-        sparse: npt.ArrayLike,
         passages: Sequence[Passage],
         *,
+        corpus: PassageIndex | None = None,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
         cosines: bool = False,
         reader: ChunkReader | None = None,
-        tokenizer: Tokenizer | None = None,
     ) -> Arrangement:
-        """Rank candidates that others found by two legs, and put the best k into slots.
+        """Rank candidates of others by their scores and BM25, and put the best k into slots.
 
         A blank query is answered by the dense leg alone, and candidates that all lack a dense score
         are ranked by BM25 alone.
@@ -173,16 +177,18 @@ class CAUS:
         ----------
         query
             What the candidates were found for.
-        dense, sparse
+        dense
             Score of each candidate, shape (n,), higher is better; NaN: it has none.
         passages
             The candidates.
+        corpus
+            BM25 statistics to score them with, with a tokenizer of its own; None: their own.
+        variant, tokenizer
+            As in `PassageIndex`, for their own statistics; the tokenizer is for `distinct`, too.
         cosines
             Whether the dense scores are cosines.
         reader
             Reads their places; by default `chunk_keys`.
-        tokenizer
-            Text to words, for `distinct`; None: its surface words.
 
         Raises
         ------
@@ -190,8 +196,14 @@ class CAUS:
             As `rank`, and if `min_similarity` is set for scores that are no cosines.
         """
         given = np.array(dense, np.float64)
+        if corpus is not None:
+            tokenizer, sparse = corpus.tokenizer, corpus.scores(query, passages)
+        else:
+            texts = [passage.text for passage in passages]
+            own = PassageIndex.from_texts(texts, variant=variant, tokenizer=tokenizer)
+            sparse = own.scores(query, own.passages)
         nearest = float(np.nanmax(given, initial=-1.0)) if cosines else None
-        pool = Pool(passages, given, np.array(sparse, np.float64), nearest=nearest)
+        pool = Pool(passages, given, sparse, nearest=nearest)
         alpha = 1.0 if not query.strip() else 0.0 if np.isnan(given).all() else self.alpha
         ranking = self.rank_pool(pool, self.k, alpha, reader or self.chunk_keys, tokenizer)
         # Of all passages another may be nearer to the query.
@@ -341,6 +353,31 @@ class CAUS:
         gate = self.decide(k, places, tokens)
         shared = gate.explain()
         return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(gate.slots)]
+
+    def place_given(
+        self,
+        passages: Sequence[Passage],
+        details: Sequence[object],
+        reader: ChunkReader | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return, slot by slot, where passages that come as ranked are put, and why; JSON-able.
+
+        Warns if the gate is open, and they stand as an earlier step has placed them.
+
+        Parameters
+        ----------
+        passages
+            Best first.
+        details
+            What earlier steps explained of each, falsy for nothing.
+        reader
+            Reads their places; by default `chunk_keys`.
+        """
+        if self.gate.opened:
+            warn_of_placed(details)
+        places = self.places_of(passages, reader) if self.reads_places else ()
+        tokens = self.tokens_of(passage.text for passage in passages)
+        return self.explain(len(passages), places, tokens)
 
     def search(
         self,

@@ -42,9 +42,7 @@ class Failed:
         return str(self.error) if cause is None else describe(cause)
 
 
-def check_ended(
-    name: str, text: str, reason: object, *, limit: str = "", refusal: object = None
-) -> str:
+def check_ended(name: str, text: str, reason: object, *, refusal: object = None) -> str:
     """Return the text of an answer, unless the reason why it ended says that it is not one.
 
     An empty text without such a reason or refusal is an answer, and so is a text that was cut off.
@@ -57,8 +55,6 @@ def check_ended(
         What it wrote.
     reason
         Why it ended, in the words of the server; anything else where that is not known.
-    limit
-        What limits the tokens of an answer, and how to raise that.
     refusal
         What the server sent in place of a text, where the model refuses to answer.
 
@@ -74,8 +70,9 @@ def check_ended(
     if refusal and not text.strip():
         raise GenerationError(f"{name} refused to answer ({shortened(str(refusal), 200)})")
     if not text.strip() and ended in _CUT_OFF:
-        limit = limit or "its limit of tokens; raise that limit"
-        raise GenerationError(f"{name} gave no text within {limit}")
+        raise GenerationError(
+            f"{name} gave no text within its limit of tokens; raise that, as by --max-new-tokens"
+        )
     return text
 
 

@@ -168,14 +168,10 @@ def test_an_answer_that_was_withheld_or_refused_is_a_failure(serve: Serve) -> No
 
 
 def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(serve: Serve) -> None:
-    """The limit and the way out are named."""
+    """The way out is named."""
     server = serve(lambda request: Reply(finish="length"))
-    for most, told in (
-        (64, r"^tiny gave no text within max_tokens=64; raise --max-new-tokens$"),
-        (None, r"its limit of tokens; raise that limit$"),
-    ):
-        with pytest.raises(GenerationError, match=told):
-            endpoint(server, max_tokens=most).generate(["x"])
+    with pytest.raises(GenerationError, match="^tiny gave no text within its limit.*--max-new-tok"):
+        endpoint(server, max_tokens=64).generate(["x"])
 
 
 def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
