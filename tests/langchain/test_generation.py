@@ -170,7 +170,7 @@ def test_an_answer_that_was_withheld_or_refused_is_a_failure(serve: Serve) -> No
 def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(serve: Serve) -> None:
     """The way out is named."""
     server = serve(lambda request: Reply(finish="length"))
-    with pytest.raises(GenerationError, match=r"^tiny gave no text within its limit.*--max-new-tok"):
+    with pytest.raises(GenerationError, match=r"^tiny gave no text within its limit.*--max-new"):
         endpoint(server, max_tokens=64).generate(["x"])
 
 
