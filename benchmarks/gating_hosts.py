@@ -78,7 +78,7 @@ def _pairs(corpus: Corpus, gate: ContextGate) -> dict[str, tuple[Ask, Ask]]:
             chained.invoke,
         ),
         "LlamaIndex GatedQueryEngine": (
-            lambda query: gated.retrieve(QueryBundle(query)),
+            lambda query: gated.decide(QueryBundle(query)),
             lambda query: engine.retrieve(QueryBundle(query)),
         ),
         "LlamaIndex ContextAwarenessSelector": (
