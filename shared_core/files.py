@@ -41,9 +41,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     # Not derived from the name, which may already be as long as the system allows.
     partial = path.parent / f".{secrets.token_hex(8)}.partial"
     try:
-        with partial.open("wb") as file:
-            with in_full(path):
-                yield file
+        with in_full(path), partial.open("wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
@@ -53,17 +52,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def in_full(path: Path) -> Iterator[None]:
-    """Name `path` where numpy only counts what it could not write, as on a full disk.
+    """Name `path` in an error of writing, as on a full disk, of which numpy only counts bytes.
 
     Raises
     ------
     OSError
-        In place of numpy's, which has no number, no reason and no name of a file.
+        With the name of a file; numpy's has no number and no reason, either.
     """
     try:
         yield
     except OSError as error:
         if error.errno is not None:
+            error.filename = error.filename or str(path)
             raise
         raise OSError(f"{path} cannot be written in full ({error}); is the disk full?") from error
 

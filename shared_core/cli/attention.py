@@ -15,13 +15,11 @@ from shared_core.attention.by_slot import AttentionByPosition, DocumentScores, a
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
 from shared_core.cli import models, options, questions
 from shared_core.cli.console import Console, empty_table
-from shared_core.cli.files import WAY_OUT, check_file, load_former, make_output
-from shared_core.cli.installed import LOCAL_MODEL, check_installed
+from shared_core.cli.files import WAY_OUT, check_file
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement.scored import attention_placement
 from shared_core.sensitivity.curve import TENTHS, PositionalCurve, parts_of_region
 from shared_core.sensitivity.questions import check_context, check_questions
-from shared_core.sensitivity.records import beside
 from shared_core.wording import counted
 
 if TYPE_CHECKING:
@@ -36,17 +34,6 @@ DESCRIPTION = (
 )
 
 
-MORE = "gets more attention than the middle"
-
-LESS = "gets less attention than the middle"
-
-ALIKE = "is not shown to differ from the middle"
-
-WIDE = 1.5
-"""If an interval reaches this ratio of an end to the middle, or its inverse, the curve may be far
-from flat, and is not called so."""
-
-
 def add_options(parser: options.Options) -> None:
     """Add the model, the questions and where the curve goes."""
     add = parser.add_argument
@@ -55,26 +42,18 @@ def add_options(parser: options.Options) -> None:
         parser,
         "; gold counts as the most relevant, followed by the distractors in their order",
     )
-    add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
-        "(default: 0)")  # fmt: skip
     add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
-    add("--max-new-tokens", type=int, default=64, help="longest answer in tokens (default: 64)")
-    add("--output", type=options.path, metavar="FOLDER", help="folder of the curve and the figures "
+    options.add(parser, "max-new-tokens")
+    add("--output", type=Path, metavar="FOLDER", help="folder of the curve and the figures "
         "(default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed("rich", "matplotlib", *LOCAL_MODEL, *models.packages(arguments.model))
     console = Console()
-    source = questions.open_questions(arguments, console)
+    source = questions.open_questions(arguments)
     check_context(source.k)
     check_questions(source.questions, source.k)
-    if len(source.questions) < 2:
-        raise ValueError(
-            f"--data {arguments.data}: an interval needs at least 2 questions, got "
-            f"{len(source.questions)}"
-        )
     model = models.open_local_model(
         arguments.model,
         max_new_tokens=arguments.max_new_tokens,
@@ -82,71 +61,42 @@ def run(arguments: argparse.Namespace) -> int:
     )
     file = _file_of(model.name, arguments.output)
     found = _read(console, model, source, seed=arguments.seed)
-    _save(found, file, console)
-    for part in parts(found):
-        console.show(part)
-    for line in lines(found.curve, file, spec=arguments.model):
-        console.show(line, whole=True)
+    found.curve.save(file)
+    documents, curve = figures_of(file)
+    draw_document_scores(found, documents)
+    draw_positional_curve(found, curve)
+    console.show(*parts(found))
+    console.show(*lines(found.curve, file, spec=arguments.model), whole=True)
     return 0
 
 
 def _file_of(model: str, folder: Path | None) -> Path:
     """Return the file of a model's curve, and check that it can be written."""
     saved = PositionalCurve.file_of(model)
-    if folder is None:
-        check_file(saved, way_out=f"; give --output, or {WAY_OUT}")
-        return saved
-    make_output(folder)
-    return folder / saved.name
-
-
-def _save(found: AttentionByPosition, file: Path, console: Console) -> None:
-    """Write curve and figures; keep a former curve of something else or of more questions."""
-    old, new = load_former(PositionalCurve.load, file), found.curve
-    if old is not None and (_kind(old) != _kind(new) or old.n > new.n):
-        kept = old.save(beside(file, old.date))
-        console.say(f"A former curve that says something else is kept as {kept}", whole=True)
-    new.save(file)
-    documents, curve = figures_of(file)
-    draw_document_scores(found, documents)
-    draw_positional_curve(found, curve)
-
-
-def _kind(curve: PositionalCurve) -> tuple[object, ...]:
-    return curve.identity, curve.k, curve.template, curve.task
+    file = saved if folder is None else folder / saved.name
+    check_file(file, f"; give --output, or {WAY_OUT}" if folder is None else "")
+    return file
 
 
 def _read(
     console: Console, model: HuggingFaceModel, source: questions.ProbeData, *, seed: int
 ) -> AttentionByPosition:
-    done, total = 0, 2 * len(source.questions)
+    total = 2 * len(source.questions)
     asked = f"{counted(len(source.questions), 'question')} ({source.task})"
     console.say(
         f"{model.name}: {asked}, {source.k} passages each, shuffled and best last: "
         f"{counted(total, 'answer')}."
     )
     with console.counting("answering", total) as advance:
-
-        def count(answers: int) -> None:
-            nonlocal done
-            done += answers
-            advance(answers)
-
-        try:
-            return attention_by_position(
-                model,
-                source.questions,
-                k=source.k,
-                template=source.template,
-                seed=seed,
-                task=source.task,
-                on_answer=count,
-            )
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"{done:,} of {total:,} answers had been read, and a curve takes them all: "
-                "nothing is kept (--n takes fewer questions)"
-            ) from None
+        return attention_by_position(
+            model,
+            source.questions,
+            k=source.k,
+            template=source.template,
+            seed=seed,
+            task=source.task,
+            on_answer=advance,
+        )
 
 
 def parts(found: AttentionByPosition) -> Iterator[RenderableType]:
@@ -208,7 +158,7 @@ def _relative(values: npt.ArrayLike, scores: DocumentScores) -> Scores:
 
 
 def curve_lines(found: AttentionByPosition) -> Iterator[str]:
-    """Describe the shape of the positional curve, and what it means."""
+    """Describe the shape of the positional curve, and how it places passages."""
     curve, ordered = found.curve, found.curves["ordered"]
     tenths = parts_of_region(np.array(curve.scores), TENTHS)
     k = curve.k or TENTHS
@@ -223,34 +173,11 @@ def curve_lines(found: AttentionByPosition) -> Iterator[str]:
         f"{_shown(curve, 'end')} ({curve.confidence:.0%} intervals; 1 is flat). Best last: edges "
         f"{ordered.edges:.2f}, start {ordered.start:.2f}, end {ordered.end:.2f}."
     )
-    yield meaning(curve)
     yield (
         f"By this curve, {k} passages of equal length, ranked 1 to {k}, are placed in the order "
         f"{' '.join(str(rank + 1) for rank in order)}."
     )
     yield "Looking is not reading: posrag probe measures where the model answers correctly."
-
-
-def meaning(curve: PositionalCurve) -> str:
-    """Say what shape the curve is shown to have."""
-    start, end = (_against_middle(curve, which) for which in ("start", "end"))
-    if start == end == MORE:
-        return "A U: both ends get more attention than the middle."
-    if start == end == ALIKE and any(_is_wide(curve, which) for which in ("start", "end")):
-        return f"Not known: each end {ALIKE}, but the intervals are wide; ask more questions."
-    if start == end == ALIKE:
-        return f"Flat, as far as {curve.n} questions show: each end {ALIKE}."
-    return f"No U: the start {start}, the end {end}."
-
-
-def _against_middle(curve: PositionalCurve, which: str) -> str:
-    lower, upper = curve.intervals[which]
-    return MORE if lower > 1 else LESS if upper < 1 else ALIKE
-
-
-def _is_wide(curve: PositionalCurve, which: str) -> bool:
-    lower, upper = curve.intervals[which]
-    return lower < 1 / WIDE or upper > WIDE
 
 
 def _shown(curve: PositionalCurve, which: str) -> str:

@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
+from shared_core.arrays import Vectors
 from shared_core.cli.console import Console
-from shared_core.cli.installed import EXTRAS
-from shared_core.cli.options import Options
-from shared_core.demo import EmbedTexts
-from shared_core.engines import Engine, connect, named_by
+from shared_core.engines import Engine, connect
 from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage, Query
 from shared_core.vectors import SAME_MODEL
-from shared_core.wording import counted, is_or_are
 
-URL_HELP = "address of a database, such as postgresql://user@host:5432/database"
+EmbedTexts: TypeAlias = Callable[[Sequence[str]], Vectors]
+"""Texts to an array with one row per text; narrower than `shared_core.arrays.Embed`."""
 
 BATCH = 128
 """Passages embedded and added at once: as many are lost by an interruption."""
-
-LINES = {
-    "passages": "{:,}",
-    "mean_length": "{:,.1f} words a passage",
-    "words": "{:,} different ones",
-    "dim": "vectors of dimension {}",
-    "metric": "{}",
-    "dense": "{}",
-    "k1": "{}",
-    "b": "{}",
-}
-"""What is shown of `CollectionEngine.describe`, where it is there, and how."""
-
-
-def add_collection(parser: Options, more: str = "") -> None:
-    """Add the name of the collection; `more` says what becomes of it."""
-    parser.add_argument("--collection", default="posrag", help=f"name of the collection in the "
-        f"database{more} (default: posrag)")  # fmt: skip
-
-
-def packages(url: str) -> tuple[str, ...]:
-    """Return the modules that the database of an address needs."""
-    module, _ = named_by(url)
-    return EXTRAS[module][0]
 
 
 @contextmanager
@@ -66,26 +40,18 @@ def fill(
         If the collection was filled with another embedding model.
     EngineError
         If the database does not answer.
-    KeyboardInterrupt
-        If interrupted, with a message that says what is there.
     """
-    done = added = 0
+    added = 0
     if engine.count():
         _check_model(engine, embed, passages[0].text)
-    try:
-        with console.counting("indexing", len(passages)) as advance:
-            for start in range(0, len(passages), BATCH):
-                batch = passages[start : start + BATCH]
-                new = [batch[at] for at in rows_to_write(engine, batch)]
-                if new:
-                    engine.add(new, embed([passage.text for passage in new]))
-                done, added = done + len(batch), added + len(new)
-                advance(len(batch))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"{done:,} of {counted(len(passages), 'document')} {is_or_are(done)} in the "
-            "collection: the next run goes on from there"
-        ) from None
+    with console.counting("indexing", len(passages)) as advance:
+        for start in range(0, len(passages), BATCH):
+            batch = passages[start : start + BATCH]
+            new = [batch[at] for at in rows_to_write(engine, batch)]
+            if new:
+                engine.add(new, embed([passage.text for passage in new]))
+            added += len(new)
+            advance(len(batch))
     engine.take_up_mean()
     return added
 
@@ -101,14 +67,21 @@ def described(engine: CollectionEngine) -> dict[str, Any]:
     return found
 
 
-def show(found: Mapping[str, Any], console: Console) -> str:
-    """Show each number and option of a collection; return what is amiss, "" if nothing is."""
-    for name, line in LINES.items():
-        if found.get(name) is not None:
-            console.show(f"  {name.replace('_', ' '):<12} {line.format(found[name])}")
-    return found.get("amiss") or (
-        "" if found["passages"] else "it is empty: posrag index fills it."
-    )
+def show(url: str, collection: str) -> int:
+    """Show each number and option of a collection; return 0, or 1 if something is amiss."""
+    console = Console()
+    with opened(url, collection) as engine:
+        found = described(engine)
+    console.show(f"{collection} in {engine.shown}", whole=True)
+    amiss = found.pop("amiss", None)
+    for name, value in found.items():
+        if value is not None:
+            console.show(f"  {name:<12} {value}")
+    if not found["passages"]:
+        amiss = amiss or "it is empty: posrag index fills it."
+    if amiss:
+        console.show(f"\nAmiss: {amiss}")
+    return 1 if amiss else 0
 
 
 def _check_model(engine: Engine, embed: EmbedTexts, text: str) -> None:

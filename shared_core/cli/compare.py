@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
@@ -11,23 +10,12 @@ from shared_core.cli import compare_report as report
 from shared_core.cli import models, options
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
-from shared_core.cli.files import (
-    KEPT,
-    check_file,
-    keeping,
-    kept_answers,
-    make_output,
-    open_journal,
-    writing,
-)
-from shared_core.cli.installed import check_installed
+from shared_core.cli.files import KEPT, check_file, keeping, kept_answers, open_journal
 from shared_core.cli.models import open_reranker
-from shared_core.cli.questions import default_k_lines
 from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,
     Comparison,
-    ComparisonResult,
     read_comparison,
     to_html,
     to_markdown,
@@ -35,9 +23,7 @@ from shared_core.comparison import (
 from shared_core.comparison.retrieval import STEPS
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
-from shared_core.files import replacing
-from shared_core.generation import Journal
-from shared_core.generation.templates import ABSTAIN, ANSWER
+from shared_core.files import write_whole
 
 DESCRIPTION = (
     "Ask a model your questions with the retrieved passages in different orders, and report "
@@ -49,69 +35,50 @@ DESCRIPTION = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add data, model, what is compared and how."""
     group = parser.add_argument_group
-    _add_questions(group("data and model"))
-    _add_compared(group("what is compared"))
-    _add_settings(group("how it is compared"))
-    options.add_fresh_and_plan(group("cost and resuming"))
-    asking = group("how the model is asked")
-    options.add_asking(asking)
-    options.add_name(asking)
-    parser.epilog = options.GRADERS_HELP
-
-
-def _add_questions(parser: options.Options) -> None:
-    add = parser.add_argument
-    add("--data", type=options.path, required=True, help="JSON lines with question, answers (or "
-        "none: then it is told how many answers the order changes) and documents (what your "
-        "retriever returned, best first; gold: the places of those with the answer, if known); or "
-        "with gold and distractors, as for probe; or with the ids of gold "
-        "--documents")  # fmt: skip
+    data = group("data and model")
+    add = data.add_argument
+    add("--data", type=Path, required=True, help="JSON lines with question, answers (or none: "
+        "then it is told how many answers the order changes) and documents (what your retriever "
+        "returned, best first; gold: the places of those with the answer, if known); or with gold "
+        "and distractors, as for probe; or with the ids of gold --documents")  # fmt: skip
     add("--model", metavar="MODEL", required=True, help=models.HELP)
-    add("--output", type=options.path, required=True, help="folder of the report")
-    add("--documents", type=options.path, help=options.DOCUMENTS_HELP)
-    add("--n", type=int, help="number of questions (default: all)")
-
-
-def _add_compared(parser: options.Options) -> None:
-    add = parser.add_argument
-    add("-k", "--k", type=options.numbers, help="numbers of passages, such as 5,10 (default: "
-        "10, or all if there are fewer)")  # fmt: skip
+    add("--output", type=Path, required=True, help="folder of the report")
+    options.add(data, "documents", "n")
+    add = group("what is compared").add_argument
+    add("-k", "--k", type=options.numbers, dest="ks", help="numbers of passages, such as 5,10 "
+        "(default: 10, or all if there are fewer)")  # fmt: skip
     add("--pipelines", type=options.names, help=f"some of {', '.join(PIPELINES)}, each also with "
         f"{', '.join(STEPS)}, in this order; give it without a step, too, to learn what that gains "
         "per second (default: given if the data have documents, else hybrid)")  # fmt: skip
-    add("--budget", type=int, help="most tokens of the passages of a prompt: as many of the k as "
-        "it holds; with +spans neighbours compete with them (default: no limit)")  # fmt: skip
+    add("--budget", type=int, dest="token_budget", help="most tokens of the passages of a prompt: "
+        "as many of the k as it holds; with +spans neighbours compete with them (default: no "
+        "limit)")  # fmt: skip
     add("--strategies", type=options.names, default=DEFAULTS, help=f"some of "
         f"{', '.join(STRATEGIES)} (default: {','.join(DEFAULTS)}; the first two always take part; "
         "two_round, attention and distraction_aware need a local model)")  # fmt: skip
     add("--shuffles", type=int, default=3, help="random orders per question (default: 3)")
     add("--layouts", type=options.names, default=("after",), help="where the question stands: some "
         "of after (the passages), before, both (default: after)")  # fmt: skip
-
-
-def _add_settings(parser: options.Options) -> None:
-    add = parser.add_argument
+    settings = group("how it is compared")
+    add = settings.add_argument
     add("--profile", help="position profile for max_relevance, min_distraction and "
         "distraction_aware: a file or a model's name")  # fmt: skip
     add("--curve", help="positional curve for attention: a file or a model's name")
-    add("--template", type=options.path, help=options.TEMPLATE_HELP)
-    options.add_abstain_template(parser, "distraction_aware")
-    options.add_embedding(parser)
-    add("--reranker", help=models.RERANKER_HELP)
     add("--graders", type=options.names, help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides; or logprob, the probability of the answer, for local models "
         "(default: em)")  # fmt: skip
     add("--again", action="store_true", default=None, help="ask again in ranked order, to tell "
         "answers that change with the order from those that change by themselves (default: if "
         "the questions have no answers)")  # fmt: skip
-    add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
+    options.add(settings, "template", "abstain-template", "embedding", "cache", "reranker", "seed")
+    options.add(group("cost and resuming").add_mutually_exclusive_group(), *options.COST)
+    options.add(group("how the model is asked"), *options.ASKING, "name")
+    parser.epilog = options.GRADERS_HELP
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed("rich", "ir_measures", "jinja2", *models.packages(arguments.model))
     console = Console()
-    options.check_plan(arguments)
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
     if arguments.graders and not data.answered:
         raise ValueError(
@@ -122,7 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     model = models.open_named(arguments)
     journal = kept_answers(model.name)
     if not arguments.plan:
-        make_output(arguments.output)
         for file in report.files_of(arguments.output):
             check_file(file)
         journal = open_journal(model.name, fresh=arguments.fresh)
@@ -130,53 +96,26 @@ def run(arguments: argparse.Namespace) -> int:
     plan = job.plan()
     costs = report.cost_lines(job.model, plan)
     unanswered = () if data.answered else (report.UNANSWERED,)
-    for line in chain(costs, unanswered, default_k_lines(arguments.k, plan.ks)):
+    for line in chain(costs, unanswered):
         (console.show if arguments.plan else console.say)(line)
     if arguments.plan:
         return 0
     total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
     with console.counting("asking", total) as advance, keeping(journal):
         result = job.run(on_answer=advance, on_wait=console.say)
-    _save(result, arguments.output, journal)
-    for part in report.parts(result):
-        console.show(part)
-    for line in report.file_lines(arguments.output, journal):
-        console.show(line, whole=True)
-    return 0
-
-
-def _save(result: ComparisonResult, folder: Path, journal: Journal) -> None:
-    """Write all files of the report or none, so that they belong to one comparison."""
     texts = (to_html(result), to_markdown(result), result.to_json())
-    with ExitStack() as stack:  # moves them to their places once all are written
-        for file, text in zip(report.files_of(folder), texts, strict=True):
-            stack.enter_context(writing(file, journal))
-            opened = stack.enter_context(replacing(file))
-            opened.write(text.encode())
-            opened.flush()
+    for file, text in zip(report.files_of(arguments.output), texts, strict=True):
+        write_whole(file, text)
+    console.show(*report.parts(result))
+    console.show(*report.file_lines(arguments.output, journal), whole=True)
+    return 0
 
 
 def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
     embedding = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
-    return Comparison(
-        pipelines=arguments.pipelines,
-        ks=arguments.k,
-        token_budget=arguments.budget,
-        strategies=arguments.strategies,
-        shuffles=arguments.shuffles,
-        graders=arguments.graders or ("em",),
-        layouts=arguments.layouts,
-        again=arguments.again,
-        template=options.open_template(arguments.template) or ANSWER,
-        abstain=options.open_template(arguments.abstain_template) or ABSTAIN,
-        profile=arguments.profile,
-        curve=arguments.curve,
-        embed=embedding,
-        embedding=embedding.label,
-        reranker=open_reranker(arguments.reranker, arguments.pipelines or ()),
-        seed=arguments.seed,
-        max_failed=arguments.max_failed,
-        batch_size=arguments.batch_size,
-        concurrency=arguments.concurrency,
-        attempts=arguments.attempts,
-    )
+    made = options.fields_of(Comparison, arguments) | {
+        "embed": embedding,
+        "embedding": embedding.label,
+        "reranker": open_reranker(arguments.reranker),
+    }
+    return Comparison(**made)

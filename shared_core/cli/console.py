@@ -1,7 +1,4 @@
-"""The only output of the command: results on stdout, progress on stderr.
-
-The reader of either may have gone, or its disk be full.
-"""
+"""The only output of the command: results on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -9,11 +6,10 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
-from shared_core.errors import PosragError
 from shared_core.wording import one_line, visible
 
 if TYPE_CHECKING:
@@ -26,55 +22,11 @@ if TYPE_CHECKING:
 MAX_WIDTH = 100
 
 
-class ReaderGoneError(Exception):
-    """Nobody reads the results any more, as in ``posrag demo | head``: no work is left."""
-
-
 def show_unencodable() -> None:
     r"""Print characters that a stream's encoding lacks as ``\xdf``, instead of ending the work."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-@contextmanager
-def writing_results() -> Iterator[None]:
-    """Flush stdout when the block ends, and report what cannot be written.
-
-    Raises
-    ------
-    ReaderGoneError
-        If its reader has gone.
-    PosragError
-        If it cannot be written for another reason, such as a full disk.
-    """
-    try:
-        yield
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _discard(sys.stdout)
-        raise ReaderGoneError from None
-    except OSError as error:
-        _discard(sys.stdout)
-        reason = error.strerror or error
-        raise PosragError(f"standard output cannot be written ({reason})") from error
-
-
-@contextmanager
-def writing_messages() -> Iterator[None]:
-    """Write to stderr; if that fails, the work goes on without messages."""
-    try:
-        yield
-    except OSError:
-        _discard(sys.stderr)
-
-
-def _discard(stream: TextIO) -> None:
-    """Discard the buffer and all later output: the interpreter would flush it again on exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 class Console:
@@ -97,30 +49,23 @@ class Console:
         """Columns that a line may have."""
         return self._out.width
 
-    def show(self, renderable: RenderableType = "", *, whole: bool = False) -> None:
-        """Print a part of the result; `whole` keeps a line unbroken, so that it can be copied.
-
-        Raises
-        ------
-        ReaderGoneError, PosragError
-            As `writing_results`.
-        """
-        with writing_results():
-            self._out.print(renderable, soft_wrap=whole)
+    def show(self, *parts: RenderableType, whole: bool = False) -> None:
+        """Print parts of the result; `whole` keeps lines unbroken, so that they can be copied."""
+        for part in parts:
+            self._out.print(part, soft_wrap=whole)
 
     def say(self, text: str, *, whole: bool = False) -> None:
         """Print a line about the progress of the work on stderr; `whole` as in `show`."""
-        with writing_messages():
-            self._err.print(one_line(text), soft_wrap=whole)
+        self._err.print(one_line(text), soft_wrap=whole)
 
     @contextmanager
-    def counting(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    def counting(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
         """Show a bar, on a terminal only; the block gets a function that advances it."""
         bar: Progress = require("rich.progress", extra="eval").Progress(
             console=self._err, disable=not self._err.is_terminal, transient=True
         )
         with bar:
-            task = bar.add_task(what, total=total, completed=done)
+            task = bar.add_task(what, total=total)
             yield lambda count: bar.advance(task, count)
 
 
@@ -135,7 +80,7 @@ def empty_table(*, gap: int = 1) -> Table:
 def fail(message: str) -> None:
     """Print one line on stderr, if it can be written; needs no optional dependency."""
     if sys.stderr is not None:
-        with writing_messages():
+        with suppress(OSError):
             sys.stderr.write(f"posrag: {one_line(message)}\n")
             sys.stderr.flush()
 
@@ -160,8 +105,8 @@ def _rich(*, stderr: bool) -> RichConsole:
 
     # Every string passes through here, also those in tables, before its width is measured.
     console.render_str = visibly  # type: ignore[method-assign]
-    # By default rich ends the process with status 1 when the reader has gone.
-    console.on_broken_pipe = _reader_gone  # type: ignore[method-assign]
+    if not stderr:  # by default rich ends the process with status 1 when the reader has gone
+        console.on_broken_pipe = _reader_gone  # type: ignore[method-assign]
     return console
 
 

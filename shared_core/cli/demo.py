@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shared_core import CAUS, PLACEMENTS, Arrangement, MissingExtraError
+from shared_core import CAUS, Arrangement
 from shared_core._extras import require
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console, empty_table
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_model, indexed
-from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.corpora import torch_api_passages
 from shared_core.corpora.own_files import SUFFIXES, folder_passages, questions_from
-from shared_core.demo import GROUP, DemoTask, FrameworkOrder
 from shared_core.engines import Engine
-from shared_core.placement.order_gate import Psi, profile_of
 from shared_core.types import Passage, Query
 from shared_core.wording import counted
 
@@ -31,16 +26,13 @@ if TYPE_CHECKING:
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
 
-TITLES = {"langchain": "LangChain", "llamaindex": "LlamaIndex"}
-
 QUESTIONS = 3
 """Questions that are made from ``--data``."""
 
 
 DESCRIPTION = (
     "Search the documentation of the installed PyTorch, or your own files, by meaning and by "
-    "words, place the passages, and show why each is placed where it is; then do the same inside "
-    "LangChain and LlamaIndex and compare."
+    "words, place the passages, and show why each is placed where it is."
 )
 
 
@@ -64,40 +56,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the passages, the question and how it is searched."""
     group = parser.add_argument_group
     add = group("passages and question").add_argument
-    add("--data", type=options.path, help="your own passages: a folder of text and Markdown "
+    add("--data", type=Path, help="your own passages: a folder of text and Markdown "
         "files, or JSON lines with id and text (default: the API of the installed "
         "PyTorch)")  # fmt: skip
     add("--query", help=f"the question (default: {DEFAULT_QUERY}; of --data, {QUESTIONS} that are "
         "made from its headings and first sentences)")  # fmt: skip
     add("-k", "--k", type=int, default=10, help="number of passages (default: 10)")
-    searched = group("how it is searched and placed")
-    add = searched.add_argument
-    add("--alpha", type=float, help="weight of the dense score, in [0, 1] (default: 0.85)")
-    add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
-    add("--engine", metavar="URL", help=f"{collection.URL_HELP}: search the passages there, in the "
+    add("--engine", metavar="URL", help=f"{options.URL_HELP}: search the passages there, in the "
         "collection posrag_demo, and compare with memory")  # fmt: skip
-    add("--placement", default="auto", help=f"auto or one of: {', '.join(PLACEMENTS)} (default: "
-        "auto)")  # fmt: skip
-    options.add_psi(searched)
     embedded = group("embedding")
     embedded.add_argument("--model", default=default_model(), help=options.EMBEDDING_HELP)
-    options.add_cache(embedded)
-    embedded.add_argument("--rebuild", action="store_true", help="embed again, whatever is kept")
+    options.add(embedded, "cache")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the job; return 0, or 1 if a framework's order is not the core's."""
-    check_installed("rich", *EMBEDDING, install="all")
+    """Do the job; return 0, or 1 if a database's order is not that in memory."""
     if arguments.query is not None and not arguments.query.strip():
         raise ValueError(f"--query must not be blank, got {arguments.query!r}")
-    _check_profile(arguments.placement, arguments.psi)
-    caus = CAUS(
-        k=arguments.k,
-        alpha=arguments.alpha,
-        fetch_k=arguments.fetch_k,
-        placement=arguments.placement,
-        psi=arguments.psi,
-    )
+    caus = CAUS(k=arguments.k, psi="always")
     console = Console()
     passages, name = _passages(arguments.data, console)
     asked = [arguments.query or DEFAULT_QUERY]
@@ -106,22 +82,21 @@ def run(arguments: argparse.Namespace) -> int:
         if not asked:
             raise ValueError(f"no question can be made from {arguments.data}: give --query")
     embed = EmbeddingCache(EmbeddingModel(arguments.model), arguments.cache, console)
-    if arguments.rebuild:
-        embed.clear()
     index = indexed(passages, embed)
     *others, query = map(Query, asked, embed(asked))
-    task = DemoTask(passages, embed, query.text, caus)
     for other in others:
         _answer(console, caus, index, other)
     if arguments.engine is None:
-        return _compare(console, task, _answer(console, caus, index, query), {})
-    (found,) = caus.search(index, [query])
-    memory = {"in memory": [passage.id for passage in found.passages]}
+        _answer(console, caus, index, query)
+        return 0
+    (memory,) = caus.search(index, [query])
     name = "posrag_demo_" + re.sub(r"\W", "_", name)  # whose passages they are
     with collection.opened(arguments.engine, name) as engine:
         collection.fill(engine, passages, embed, console)
-        arrangement = _answer(console, caus, engine, query)
-    return _compare(console, task, arrangement, memory)
+        stored = _answer(console, caus, engine, query)
+    same = [one.id for one in stored.passages] == [one.id for one in memory.passages]
+    console.show(f"\nThe order in the database {'is' if same else 'is NOT'} that in memory.")
+    return 0 if same else 1
 
 
 def _passages(data: Path | None, console: Console) -> tuple[list[Passage], str]:
@@ -141,66 +116,12 @@ def _passages(data: Path | None, console: Console) -> tuple[list[Passage], str]:
     return passages, data.resolve().name
 
 
-def _check_profile(placement: str, psi: Psi) -> None:
-    """Raise ValueError if a placement is made from a profile, and --psi names none."""
-    kind = PLACEMENTS.get(placement)
-    if kind is not None and kind.needs_profile and profile_of(psi) is None:
-        raise ValueError(
-            f"--placement {placement} is made from a position profile, and --psi {psi} is not one: "
-            "give --psi the path or name of a saved one (`posrag probe MODEL` measures one)"
-        )
-
-
 def _answer(console: Console, caus: CAUS, engine: Engine, query: Query) -> Arrangement:
     (arrangement,) = caus.search(engine, [query])
     ((by_meaning, _),) = engine.search_leg("dense", query, 1)
-    console.show(f"\nQuery: {query.text}")
-    console.show(table(arrangement))
-    console.show(FOOTNOTE)
-    console.show(f"\n{gate_line(arrangement)}")
-    console.show(why_line(arrangement, by_meaning.id))
+    console.show(f"\nQuery: {query.text}", table(arrangement), FOOTNOTE)
+    console.show(f"\n{gate_line(arrangement)}", why_line(arrangement, by_meaning.id))
     return arrangement
-
-
-def _compare(
-    console: Console, task: DemoTask, arrangement: Arrangement, memory: dict[str, list[str]]
-) -> int:
-    orders, absent = _framework_orders(task)
-    orders = memory | orders
-    console.show("\nThe prompt's order, as fused ranks by slot:")
-    for line in orders_lines(arrangement, orders):
-        console.show(line)
-    for title, reason in absent.items():
-        console.show(f"  {title} is not installed: {reason}")
-    identical, sentence = verdict(arrangement, orders)
-    console.show(sentence)
-    return 0 if identical else 1
-
-
-def _framework_orders(task: DemoTask) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Ask every registered framework.
-
-    Returns
-    -------
-    orders
-        title -> ids in the order of the prompt.
-    absent
-        title -> what is missing, for the frameworks that are not installed.
-    """
-    orders: dict[str, list[str]] = {}
-    absent: dict[str, str] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        title = TITLES.get(point.name, point.name)
-        try:
-            order: FrameworkOrder = point.load()
-        except MissingExtraError as error:
-            absent[title] = str(error)
-            continue
-        except ImportError as error:
-            absent[title] = f"{error}; run: pip install 'posrag[{point.name}]'"
-            continue
-        orders[title] = order(task)
-    return orders, absent
 
 
 def table(arrangement: Arrangement) -> Table:
@@ -257,25 +178,3 @@ def why_line(arrangement: Arrangement, dense_first: str) -> str:
     if dense_first != best:
         sentence += f" Dense search alone would have ranked {dense_first} first."
     return f"Why: {sentence}"
-
-
-def orders_lines(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return each framework's order as fused ranks by slot, the core's own first."""
-    rank_of = {passage.id: rank for rank, passage in enumerate(arrangement.ranking.passages, 1)}
-    every = {"core": [passage.id for passage in arrangement.passages], **orders}
-    width = max(map(len, every))
-    return [
-        f"  {title:<{width}}  {' '.join(str(rank_of.get(one, '?')) for one in order)}"
-        for title, order in every.items()
-    ]
-
-
-def verdict(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> tuple[bool, str]:
-    """Return whether all orders are the core's, and the sentence that says so."""
-    expected = [passage.id for passage in arrangement.passages]
-    different = [title for title, order in orders.items() if list(order) != expected]
-    if not orders:
-        return True, "No framework took part, so there is nothing to compare."
-    if different:
-        return False, f"The orders DIFFER: {' and '.join(different)} from the core."
-    return True, f"The {len(orders) + 1} orders are identical: core, {', '.join(orders)}."

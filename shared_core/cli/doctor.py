@@ -6,12 +6,12 @@ import argparse
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from shared_core import HybridIndex, PositionProfile, __version__
 from shared_core.cli import collection, options
-from shared_core.cli.console import Console, writing_results
-from shared_core.cli.installed import EXTRAS, missing_of
+from shared_core.cli.console import Console
 from shared_core.native import kernels
 from shared_core.sensitivity.records import profile_folder
 from shared_core.wording import counted
@@ -21,28 +21,43 @@ DESCRIPTION = (
     "enables; and check a saved index, a profile or a database."
 )
 
+EXTRAS = {
+    "langchain": (("langchain_core",), "LangChain"),
+    "llamaindex": (("llama_index",), "LlamaIndex"),
+    "models": (
+        ("torch", "transformers", "sentence_transformers"),
+        "local models and embeddings; demo, attention",
+    ),
+    "gguf": (("gguf", "accelerate"), "local models in GGUF files"),
+    "openai": (("langchain_openai",), "openai:NAME endpoints"),
+    "eval": (
+        ("rich", "matplotlib", "ir_measures", "jinja2", "pydantic"),
+        "the commands, their reports and figures",
+    ),
+    "postgres": (("psycopg",), "passages in PostgreSQL"),
+    "qdrant": (("qdrant_client",), "passages in Qdrant"),
+    "lancedb": (("lancedb",), "passages in LanceDB"),
+    "milvus": (("pymilvus",), "passages in Milvus"),
+}
+"""Extra -> the modules it brings, and what they enable."""
+
 
 def add_options(parser: options.Options) -> None:
     """Add what can be checked."""
     parser.add_argument("what", nargs="?", metavar="WHAT", help="a folder of a saved index, a "
         "profile's file or model, or the address of a database (see posrag engine)")  # fmt: skip
-    collection.add_collection(parser)
+    options.add(parser, "collection")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the job; return 0, or 1 if a database holds something that is amiss."""
+    """Do the job; return 0, or 1 if a collection holds something that is amiss."""
     if arguments.what is None:
-        with writing_results():
-            for line in _installed():
-                print(line)  # noqa: T201 -- rich may be missing
+        for line in _installed():
+            print(line)  # noqa: T201 -- rich may be missing
         return 0
-    console = Console()
     if "://" in arguments.what:
-        with collection.opened(arguments.what, arguments.collection) as engine:
-            found = collection.described(engine)
-        amiss = collection.show(found, console)
-        console.show(amiss or "Nothing is amiss.")
-        return 1 if amiss else 0
+        return collection.show(arguments.what, arguments.collection)
+    console = Console()
     if Path(arguments.what).is_dir():
         index = HybridIndex.load(arguments.what)
         console.show(f"an index of {counted(len(index), 'passage')}; its checksums hold")
@@ -61,7 +76,7 @@ def _installed() -> Iterator[str]:
     yield f"numpy {version('numpy')}, faiss-cpu {_version('faiss-cpu')}"
     yield ""
     for extra, (modules, enables) in EXTRAS.items():
-        missing = ", ".join(missing_of(modules))
+        missing = ", ".join(module for module in modules if find_spec(module) is None)
         lacks = f"pip install 'posrag[{extra}]' ({missing} missing)" if missing else "yes"
         yield f"{extra:<11} {enables:<46} {lacks}"
     folder = profile_folder()

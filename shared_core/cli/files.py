@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
-from shared_core import PosragError
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
-from shared_core.sensitivity.records import beside, path_of
-
-T = TypeVar("T")
+from shared_core.sensitivity.records import path_of
 
 KEPT = "NAME.answers.jsonl in $POSRAG_PROFILES or ~/.posrag/profiles"
 """Where the answers of the model NAME are kept."""
@@ -26,52 +21,27 @@ WAY_OUT = "set POSRAG_PROFILES to a folder that can be written into"
 """What to do where files that nobody has named cannot be written."""
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder, and check that files can be written there before the work begins.
-
-    Raises
-    ------
-    OSError
-        If there is a file of that name, or the folder cannot be made or written into.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
-
-
-def make_output(folder: Path) -> None:
-    """Make the folder of ``--output``, and check that files can be written there.
-
-    Raises
-    ------
-    ValueError
-        If it is a file, or cannot be made or written into.
-    """
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise ValueError(f"--output {folder} cannot be written into: {error.strerror}") from error
-
-
-def check_file(file: Path, *, way_out: str = "") -> None:
-    """Check that a file can be written, and make its folder, before anything is asked.
+def check_file(file: Path, way_out: str = "") -> None:
+    """Check that a file can be written, and make its folder, before the work begins.
 
     Parameters
     ----------
     file
-        The file.
+        The file; one that is there stays as it is.
     way_out
         Ends the error, if what to do does not follow from the name of the file.
 
     Raises
     ------
     ValueError
-        If it is a folder, or its folder cannot be made or written into.
+        If it is a folder, or it or its folder cannot be made or written into.
     """
-    if file.is_dir():
-        raise ValueError(f"{file} is a folder; give the name of a file")
     try:
-        make_folder(file.parent)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
+        if file.exists():
+            file.open("ab").close()
     except OSError as error:
         raise ValueError(f"{file} cannot be written: {error.strerror}{way_out}") from error
 
@@ -86,20 +56,11 @@ def open_journal(model: str, *, fresh: bool = False) -> Journal:
 
     Raises
     ------
-    PosragError
+    ValueError
         If its file cannot be written.
     """
     journal = Journal(kept_answers(model).path, fresh=fresh)
-    path = journal.path
-    try:
-        make_folder(path.parent)
-        if path.exists():
-            path.open("ab").close()
-    except OSError as error:
-        way_out = "give a shorter --name" if error.errno == errno.ENAMETOOLONG else WAY_OUT
-        raise PosragError(
-            f"answers cannot be kept in {path} ({error.strerror}); {way_out}"
-        ) from error
+    check_file(journal.path, f"; {WAY_OUT}")
     return journal
 
 
@@ -112,35 +73,6 @@ def keeping(journal: Journal | None) -> Iterator[None]:
         if journal is not None and journal.path.exists():
             end.add_note(f"answers are kept in {journal.path}: run again to go on")
         raise
-
-
-def load_former(load: Callable[[Path], T], file: Path) -> T | None:
-    """Return the content of a file that is about to be overwritten.
-
-    None if there is no such file, or it cannot be loaded: then nothing is lost.
-    """
-    try:
-        return load(file) if file.is_file() else None
-    except ValueError:
-        return None
-
-
-@contextmanager
-def writing(file: Path, journal: Journal) -> Iterator[None]:
-    """Report a result that cannot be written after all, and that no answer is lost.
-
-    Raises
-    ------
-    PosragError
-        In place of an OSError.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise PosragError(
-            f"{file} cannot be written ({error.strerror or error}); the answers are kept in "
-            f"{journal.path}: run again, and nothing is asked twice"
-        ) from error
 
 
 def default_cache() -> Path:
@@ -168,37 +100,22 @@ class ProbeFiles:
         ValueError
             If the figure has no known format or would overwrite the profile, or a file cannot be
             written.
-        PosragError
-            If answers cannot be kept.
         """
         profile = output or path_of(model)
-        check_file(profile, way_out="" if output else f"; give --output, or {WAY_OUT}")
+        check_file(profile, "" if output else f"; give --output, or {WAY_OUT}")
         drawn = check_figure(figure or profile.with_suffix(".png"))
         if drawn == profile:
             raise ValueError(f"the figure would overwrite the profile {profile}; give --figure")
         check_file(drawn)
         return cls(profile, drawn, open_journal(model, fresh=fresh))
 
-    def save(self, profile: PositionProfile) -> tuple[PositionProfile, Path | None]:
-        """Write the profile; return it as written, and the file of a former one that is kept.
-
-        The other curve of the same model and slots is joined to it. A former profile is kept
-        next to it if it was made from more questions, or measured something else.
-
-        Raises
-        ------
-        PosragError
-            If it cannot be written; the message says that the answers are kept.
-        """
-        old = load_former(PositionProfile.load, self.profile)
-        joined = profile if old is None else _joined(old, profile)
-        kept = None
-        with writing(self.profile, self.journal):
-            if old is not None and _would_be_lost(old, joined):
-                kept = beside(self.profile, old.date)
-                old.save(kept)
-            joined.save(self.profile)
-        return joined, kept
+    def save(self, profile: PositionProfile) -> PositionProfile:
+        """Write the profile, joined to the other curve of the same model and slots; return it."""
+        if self.profile.is_file():
+            with suppress(ValueError):  # nothing is lost of one that cannot be loaded
+                profile = _joined(PositionProfile.load(self.profile), profile)
+        profile.save(self.profile)
+        return profile
 
 
 def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:
@@ -212,16 +129,3 @@ def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:
     if new.distraction is None:
         return replace(new, distraction=old.distraction, distraction_n=old.distraction_n)
     return new
-
-
-def _would_be_lost(old: PositionProfile, new: PositionProfile) -> bool:
-    def kind(profile: PositionProfile) -> tuple[object, ...]:
-        lengths = [each.k for each in profile.lengths]
-        return profile.identity, profile.measure, profile.k, profile.slots, profile.task, lengths
-
-    other_kind = kind(old) != kind(new)
-    if old.accuracy is not None and (other_kind or (old.n or 0) > (new.n or 0)):
-        return True
-    if old.distraction in (None, new.distraction):
-        return False
-    return other_kind or (old.distraction_n or 0) > (new.distraction_n or 0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.installed import EMBEDDING, check_installed
+from shared_core.cli.embedding import EmbeddingModel
 from shared_core.comparison.reading import read_passages
 from shared_core.wording import counted
 
@@ -22,22 +22,15 @@ DESCRIPTION = (
 def add_options(parser: options.Options) -> None:
     """Add the documents, their embedding and where they go."""
     add = parser.add_argument
-    add("--data", type=options.path, required=True, help="JSON lines with id and text, and "
-        "perhaps metadata, an object")  # fmt: skip
-    add("--engine", metavar="URL", required=True, help=collection.URL_HELP)
-    collection.add_collection(parser, ", made if it is not there")
-    add("--embedding", default=default_model(), help=options.EMBEDDING_HELP)
+    add("--data", type=Path, required=True, help="JSON lines with id and text, and perhaps "
+        "metadata, an object")  # fmt: skip
+    add("--engine", metavar="URL", required=True, help=options.URL_HELP)
+    options.add(parser, "collection", "embedding")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed("rich", *EMBEDDING, *collection.packages(arguments.engine))
     console = Console()
-    if ":memory:" in arguments.engine:
-        raise ValueError(
-            f"{arguments.engine} is gone when this command ends: give --engine a folder, such as "
-            "qdrant:///folder, or a server"
-        )
     passages = read_passages(arguments.data)
     model = EmbeddingModel(arguments.embedding)
     with collection.opened(arguments.engine, arguments.collection) as engine:
@@ -46,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     console.show(
         f"{counted(added, 'document')} of {len(passages):,} added; the collection "
         f"{arguments.collection} holds {there:,}. Search it with the same embedding model, "
-        f"{model.label}:"
+        f"{model.label}:",
+        f'    CAUSRetriever.from_url(URL, MODEL, collection="{arguments.collection}")',
     )
-    console.show(f'    CAUSRetriever.from_url(URL, MODEL, collection="{arguments.collection}")')
     return 0

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from textwrap import fill
-from typing import Any
 
 from shared_core import __version__
-from shared_core.cli.console import ReaderGoneError, fail, show_unencodable, writing_results
+from shared_core.cli.console import fail, show_unencodable
 from shared_core.errors import PosragError
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
+
+RESUMED = (
+    "the next run goes on with the answers, vectors and documents that are kept (posrag attention "
+    "keeps none)"
+)
+"""Said of an interruption that does not tell by itself what is kept."""
 
 COMMANDS = {
     "demo": ("ask the PyTorch API, or your own files, a question", "demo --data FOLDER"),
@@ -66,24 +72,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0: done, or nobody reads the results any more. 1: done, and the answer is no. 2: bad input
-        or a missing part, reported in one line on stderr. 130: interrupted. The status is the same
-        if stderr cannot be written.
+        0: done, or nobody reads the results any more, as in ``posrag demo | head``. 1: done, and
+        the answer is no. 2: bad input or a missing part, reported in one line on stderr. 130:
+        interrupted.
     """
     show_unencodable()
     try:
-        return _run(argv)
+        try:
+            return _run(argv)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        fail(_noted(interrupt, "interrupted", *interrupt.args))
+        told = _noted(interrupt, *interrupt.args) or RESUMED
+        fail(f"interrupted; {told}")
         return EXIT_INTERRUPTED
-    except ReaderGoneError:
+    except BrokenPipeError:  # the interpreter flushes once more, on exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         fail(_noted(error, f"{error.filename}: {error.strerror}" if error.filename else str(error)))
-        return EXIT_ERROR
     except (PosragError, ValueError) as error:
         fail(_noted(error, str(error)))
-        return EXIT_ERROR
+    except ImportError as error:
+        fail(f"{error}; posrag doctor shows what is missing")
+    return EXIT_ERROR
 
 
 def _noted(error: BaseException, *told: str) -> str:
@@ -98,50 +111,19 @@ def _run(argv: Sequence[str] | None) -> int:
     return status
 
 
-class _Parser(argparse.ArgumentParser):
-    """Does not accept abbreviated options: ``--n`` is never ``--name``."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the arguments; those that a subcommand does not know are its own error."""
-        known, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return known, unknown
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        # argparse prints everything by this method, and ignores errors of writing.
-        if file is None or file is not sys.stdout:
-            super()._print_message(message, file)
-            return
-        with writing_results():
-            file.write(message)
-
-
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Say what does the searching, too: without a compiler it is slower, but silent."""
-        from shared_core.native import kernels
-
-        by = "compiled kernels" if kernels.built else "kernels by numpy, as none were compiled"
-        parser._print_message(f"posrag {__version__} ({by})\n", sys.stdout)
-        parser.exit()
-
-
 def _parser(first: str) -> argparse.ArgumentParser:
     """Return the parser of a command line that begins with `first`."""
-    parser: argparse.ArgumentParser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="posrag",
         description="Where retrieved passages go in a prompt, and why.",
         epilog=FIRST,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("--version", action="version", version=f"posrag {__version__}")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, (purpose, example) in COMMANDS.items():
-        subparser = subcommands.add_parser(name, help=purpose)
+        subparser = subcommands.add_parser(name, help=purpose, allow_abbrev=False)
         if name == first:
             command = import_module(f"shared_core.cli.{name}")
             told = fill(command.DESCRIPTION, 80)

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, cast
@@ -15,11 +15,10 @@ from typing import Any, cast
 from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.cli.console import quiet_transformers
-from shared_core.cli.installed import LOCAL_MODEL
-from shared_core.comparison.retrieval import RERANKED, Pipeline, Reranker
+from shared_core.comparison.retrieval import Reranker
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
-from shared_core.generation.loading import first_line, is_gguf
+from shared_core.generation.loading import first_line
 from shared_core.wording import counted, is_or_are
 
 HELP = (
@@ -76,7 +75,7 @@ def open_model(
         If `spec` names nothing, `max_new_tokens` is below 1, or a `base_url` is given for something
         other than an endpoint.
     MissingExtraError
-        If a package that the model needs is not installed; see `packages`.
+        If a package that the model needs is not installed.
     PosragError
         If the model cannot be loaded.
     """
@@ -152,17 +151,6 @@ def kept_line(kept: int, model: Generator) -> str:
     return f"{line}. A change in {UNNOTICED} is not noticed: --fresh asks again."
 
 
-def packages(spec: str | None) -> tuple[str, ...]:
-    """Return the modules that the model that `spec` names needs, as far as posrag brings them."""
-    if spec is None:
-        return ()
-    if is_endpoint(spec):
-        return ("langchain_openai",) if spec.startswith("openai:") else ()
-    if ":" in spec and not Path(spec).exists():
-        return ()
-    return (*LOCAL_MODEL, *(("gguf", "accelerate") if is_gguf(spec) else ()))
-
-
 def is_endpoint(spec: str) -> bool:
     """Whether `spec` names a model behind an endpoint; it is not opened."""
     return _endpoint(spec) is not None
@@ -202,58 +190,43 @@ def import_named(module: str, attribute: str, what: str, way_out: str) -> object
     return value
 
 
-class CrossEncoder:
-    """A cross-encoder of sentence-transformers that remembers what it has scored.
-
-    Parameters
-    ----------
-    name
-        Folder or hub name; it is loaded at the first use.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._known: dict[tuple[str, str], float] = {}
-
-    def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return how relevant each text is to the question; higher is better."""
-        pairs = [(question, text) for text in texts]
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        if new:
-            scores = self._loaded.predict(new, show_progress_bar=False)
-            self._known.update(zip(new, map(float, scores), strict=True))
-        return [self._known[pair] for pair in pairs]
-
-    @cached_property
-    def _loaded(self) -> Any:
-        quiet_transformers()
-        package: Any = require("sentence_transformers", extra="models")
-        try:
-            return package.CrossEncoder(self._name)
-        except Exception as error:  # what a missing model raises differs with the cause
-            raise PosragError(
-                f"cannot load the reranker {self._name!r} ({first_line(error)}); give the "
-                "folder or hub name of a cross-encoder"
-            ) from error
-
-
-def open_reranker(name: str | None, pipelines: Sequence[str]) -> Reranker | None:
-    """Return the reranker of ``--reranker``, if there is one.
-
-    Raises
-    ------
-    ValueError
-        If it has nothing to do, as none of the pipelines is reranked, or is no function.
-    """
+def open_reranker(name: str | None) -> Reranker | None:
+    """Return the reranker of ``--reranker``, if there is one; see `RERANKER_HELP`."""
     if name is None:
         return None
-    if not any(Pipeline(each).reranked for each in pipelines):
-        raise ValueError(
-            f"--reranker {name} is for pipelines with {RERANKED}, and none is given; use "
-            f"--pipelines given{RERANKED}, hybrid{RERANKED} or another"
-        )
     module, colon, attribute = name.partition(":")
     if colon and not Path(name).exists():
         found = import_named(module, attribute, "reranker", f"give a {RERANKER_HELP}")
         return cast(Reranker, found)
-    return CrossEncoder(name)
+    return cross_encoder(name)
+
+
+def cross_encoder(name: str) -> Reranker:
+    """Return a model of sentence-transformers, loaded at the first use, as a reranker.
+
+    It remembers what it has scored.
+    """
+    known: dict[tuple[str, str], float] = {}
+    loaded = cache(partial(_load_cross_encoder, name))
+
+    def scores(question: str, texts: Sequence[str]) -> list[float]:
+        pairs = [(question, text) for text in texts]
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        if new:
+            found = loaded().predict(new, show_progress_bar=False)
+            known.update(zip(new, map(float, found), strict=True))
+        return [known[pair] for pair in pairs]
+
+    return scores
+
+
+def _load_cross_encoder(name: str) -> Any:
+    quiet_transformers()
+    package: Any = require("sentence_transformers", extra="models")
+    try:
+        return package.CrossEncoder(name)
+    except Exception as error:  # what a missing model raises differs with the cause
+        raise PosragError(
+            f"cannot load the reranker {name!r} ({first_line(error)}); give the folder or hub "
+            "name of a cross-encoder"
+        ) from error

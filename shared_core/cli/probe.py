@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from shared_core.attention import attention_profile
@@ -11,8 +11,7 @@ from shared_core.checking import check_choice
 from shared_core.cli import models, options, questions
 from shared_core.cli import probe_report as report
 from shared_core.cli.console import Console
-from shared_core.cli.files import KEPT, ProbeFiles, keeping, kept_answers, writing
-from shared_core.cli.installed import check_installed
+from shared_core.cli.files import KEPT, ProbeFiles, keeping, kept_answers
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, ProbePlan, draw_profile
@@ -44,28 +43,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "(default: em)")  # fmt: skip
     add("--looks", type=int, default=5, help="how many times to check whether the answers "
         "so far suffice; 1 asks every question (default: 5)")  # fmt: skip
-    add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
-    add = group("files").add_argument
-    add("--name", type=options.given, help="name to save the profile under (default: the model's)")
-    add("--output", type=options.path, help="file of the profile (default: named after the model, "
-        "in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
-    add("--figure", type=options.path, help="file of the plotted curve (default: next to the "
-        "profile)")  # fmt: skip
-    cost = group("cost and resuming")
-    cost.add_argument("--max-calls", type=int, help="most calls to the model; answers that "
-        "are kept count, too")  # fmt: skip
-    options.add_fresh_and_plan(cost)
-    options.add_asking(group("how the model is asked"))
+    files = group("files")
+    options.add(files, "name")
+    add = files.add_argument
+    add("--output", type=Path, help="file of the profile (default: named after the model, in "
+        "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+    add("--figure", type=Path, help="file of the plotted curve (default: next to the profile)")
+    options.add(group("cost and resuming").add_mutually_exclusive_group(), *options.COST)
+    options.add(group("how the model is asked"), *options.ASKING)
     parser.epilog = options.GRADERS_HELP
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    corpus = ["torch"] if arguments.data == "torch" else []
-    check_installed("rich", "matplotlib", *corpus, *models.packages(arguments.model))
     console = Console()
     _check(arguments)
-    source = questions.open_questions(arguments, console)
+    source = questions.open_questions(arguments)
     if arguments.slots is not None:
         check_context(source.k)
         if len(source.ks) > 1:
@@ -76,8 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plan:
         for probe in probes:
             plan = probe.plan(model, source.questions, journal=kept_answers(model.name))
-            for line in report.cost_lines(model, plan):
-                console.show(line)
+            console.show(*report.cost_lines(model, plan))
         return 0
     files = ProbeFiles.of(
         model.name, output=arguments.output, figure=arguments.figure, fresh=arguments.fresh
@@ -99,55 +91,28 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for bad options, as far as they show before anything is opened."""
     if arguments.measure is not None:
         check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
-    options.check_plan(arguments)
     if arguments.measure in ("logprob", "attention") and models.is_endpoint(arguments.model):
         raise ValueError(
             f"--measure {arguments.measure} needs a local model, and {arguments.model} is an "
             "endpoint; use --measure accuracy"
         )
-    given = (arguments.slots, arguments.max_calls, arguments.plan or None)
-    if arguments.measure == "attention" and given != (None, None, None):
+    if arguments.measure == "attention" and (arguments.slots is not None or arguments.plan):
         raise ValueError(
             "--measure attention reads every slot of every question of a local model: leave "
-            "--slots and --max-calls out, and --plan"
+            "--slots and --plan out"
         )
 
 
 def _probes(arguments: argparse.Namespace, source: questions.ProbeData) -> list[Probe]:
     """Return what measures each length; of several, five depths, and all ask as many questions."""
-    measure, calls = arguments.measure, arguments.max_calls
+    measure = arguments.measure
     if measure == "attention" or (measure is None and arguments.grader is not None):
         measure = "accuracy"
-    slots: list[Sequence[int] | None] = [arguments.slots]
-    shares = [calls]
-    if len(source.ks) > 1:
-        spread = [spread_slots(k, DEPTHS) for k in source.ks]
-        width = sum(map(len, spread))
-        if calls is not None and calls < width:
-            raise ValueError(
-                f"--max-calls {calls} does not suffice for one question at each length, "
-                f"which takes {width} calls"
-            )
-        shares = [calls and calls // width * len(some) for some in spread]
-        slots = [*spread]
-    return [
-        Probe(
-            k=k,
-            measure=measure,
-            grader=arguments.grader or "em",
-            template=source.template,
-            slots=some,
-            looks=arguments.looks,
-            seed=arguments.seed,
-            max_calls=share,
-            batch_size=arguments.batch_size,
-            concurrency=arguments.concurrency,
-            attempts=arguments.attempts,
-            max_failed=arguments.max_failed,
-            task=source.task,
-        )
-        for k, some, share in zip(source.ks, slots, shares, strict=True)
-    ]
+    given = options.fields_of(Probe, arguments)
+    given |= {"measure": measure, "template": source.template, "task": source.task}
+    if len(source.ks) == 1:
+        return [Probe(**given | {"k": source.k})]
+    return [Probe(**given | {"k": k, "slots": spread_slots(k, DEPTHS)}) for k in source.ks]
 
 
 def _measure(
@@ -189,17 +154,12 @@ def _attention(
 
 
 def _save_and_show(console: Console, profile: PositionProfile, files: ProbeFiles) -> None:
-    saved, kept = files.save(profile)
-    if kept is not None:
-        console.say(f"A former profile that says something else is kept as {kept}", whole=True)
+    saved = files.save(profile)
     try:  # drawn first, since whoever reads the lines may stop before the last
-        with writing(files.figure, files.journal):
-            draw_profile(saved, files.figure, report.gains(saved))
+        draw_profile(saved, files.figure, report.gains(saved))
     finally:
-        for part in (*report.parts(saved, width=console.width), *report.missing_lines(profile)):
-            console.show(part)
-    for line in report.file_lines(saved, files):
-        console.show(line, whole=True)
+        console.show(*report.parts(saved), *report.missing_lines(profile))
+    console.show(*report.file_lines(saved, files), whole=True)
 
 
 def _slots(text: str) -> tuple[int, ...]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shared_core._extras import require
 from shared_core.arrays import Scores
 from shared_core.cli.console import empty_table
 from shared_core.cli.files import ProbeFiles
 from shared_core.cli.models import kept_line
 from shared_core.comparison.text_report import left_out
-from shared_core.evaluation.interim import MOST, bound_text
+from shared_core.evaluation.interim import bound_text
 from shared_core.generation import Generator
 from shared_core.generation.responses import empty_lines
 from shared_core.placement.order_gate import decide_order, order_gains
@@ -22,16 +22,14 @@ from shared_core.sensitivity import PositionProfile, ProbePlan
 from shared_core.sensitivity.figure import DEPTHS
 from shared_core.sensitivity.position_sensitivity import EPS
 from shared_core.sensitivity.records import path_of
-from shared_core.wording import counted, is_or_are, one_line
+from shared_core.wording import counted, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
 BAR = 30
-"""Columns of a full bar: a step of one is 0.03, and a curve with its figures fits 80 columns."""
-LEAST_BAR = 5
-"""Columns below which a bar is left out: steps of more than 0.2 hide most differences."""
+"""Columns of a full bar, at most: a curve with its figures fits 80 columns."""
 
 
 INCONCLUSIVE = (
@@ -49,18 +47,15 @@ def cost_lines(model: Generator, plan: ProbePlan) -> Iterator[str]:
     yield f"{model.name}: {what}, {costs if plan.calls else 'all asked before'}."
     if plan.kept:
         yield kept_line(plan.kept, model)
-    if plan.left_out:
-        unasked = counted(plan.left_out, "question")
-        yield f"{unasked} {is_or_are(plan.left_out)} left out to stay within --max-calls."
 
 
-def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
-    """Yield what was measured and what it means, in lines of at most `width` columns."""
+def parts(profile: PositionProfile) -> Iterator[RenderableType]:
+    """Yield what was measured and what it means."""
     if profile.lengths:
         yield lengths_table(profile)
         yield ""
         yield f"k = {profile.k}:"
-    yield table(profile, width=width)
+    yield table(profile)
     yield ""
     if profile.accuracy is not None:
         yield from verdict_lines(profile)
@@ -69,11 +64,7 @@ def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
         if each.k != profile.k and each.accuracy is not None and math.isnan(each.psi):
             yield f"{at}{INCONCLUSIVE}."
         if each.stopped:
-            more = "a higher --max-calls" if each.stopped.startswith("max_calls") else "--looks 1"
-            yield (
-                f"{at}Stopped early: {each.stopped}. That leaves the curve rough; "
-                f"{more} asks everything."
-            )
+            yield f"{at}Stopped early: {each.stopped}."
 
 
 def _at(length: PositionProfile, profile: PositionProfile) -> str:
@@ -112,34 +103,24 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
         yield f"answers  {files.journal.path}"
 
 
-def table(profile: PositionProfile, *, width: int) -> Table:
-    """Return the curve by slot, in at most `width` columns unless its figures need more."""
+def table(profile: PositionProfile) -> Table:
+    """Return the curve by slot; bars take what the figures leave of the width."""
     built = empty_table()
-    curves = [
-        (values, _figures(name, values, profile.bands(curve)))
-        for name, curve, values in (
-            (profile.measure, "accuracy", profile.accuracy),
-            ("distraction", "distraction", profile.distraction),
-        )
-        if values is not None
-    ]
-    slots = ["slot", *(str(slot + 1) for slot in profile.slots)]
-    built.add_column(slots[0], justify="right", no_wrap=True)
-    columns = [slots, *(cells for _, figures in curves for cells in figures)]
-    # One blank comes before the first column of the table, and one after each.
-    left = width - 1 - sum(max(map(len, cells)) + 1 for cells in columns)
-    bar = min(BAR // len(curves), left // len(curves) - 1)
-    block = "█" if _can_say("█") else "#"
-    columns = [slots]
-    for values, (shown, spans) in curves:
-        built.add_column(shown[0], justify="right", overflow="fold")
-        built.add_column(spans[0], overflow="fold")
-        columns += [shown, spans]
-        if bar >= LEAST_BAR:
-            built.add_column("")
+    built.add_column("slot", justify="right", no_wrap=True)
+    columns: list[Sequence[RenderableType]] = [[str(slot + 1) for slot in profile.slots]]
+    for name, curve, values in (
+        (profile.measure, "accuracy", profile.accuracy),
+        ("distraction", "distraction", profile.distraction),
+    ):
+        if values is not None:
+            built.add_column(name, justify="right", no_wrap=True)
+            built.add_column("95%", no_wrap=True)
+            built.add_column("", max_width=BAR)
             full = max(*values, EPS)
-            columns.append(["", *(block * round(bar * value / full) for value in values)])
-    for row in zip(*(cells[1:] for cells in columns), strict=True):
+            bars = [require("rich.bar", extra="eval").Bar(full, 0, value) for value in values]
+            shown = [f"{value:.3f}" for value in values]
+            columns += [shown, _spans(values, profile.bands(curve)), bars]
+    for row in zip(*columns, strict=True):
         built.add_row(*row)
     return built
 
@@ -158,7 +139,7 @@ def lengths_table(profile: PositionProfile) -> Table:
         tokens = f"{each.tokens:,.0f}" if each.tokens is not None else ""
         curve = [] if each.accuracy is None else each.accuracy_at(DEPTHS)
         shown = [*(f"{value:.3f}" for value in curve), *[""] * (DEPTHS - len(curve))]
-        index = "" if math.isnan(each.psi) else _shown(each.psi)
+        index = "" if math.isnan(each.psi) else bound_text(each.psi)
         if each.interval is not None:
             index += " [{}, {}]".format(*map(bound_text, each.interval))
         built.add_row(
@@ -177,23 +158,11 @@ def gains(profile: PositionProfile) -> dict[str, tuple[float, float, float]]:
     }
 
 
-def _figures(
-    name: str, values: Sequence[float], bands: tuple[Scores, Scores] | None
-) -> tuple[list[str], list[str]]:
-    """Return headings and cells of a curve: its values, and their intervals."""
-    spans = [""] * len(values)
-    if bands is not None:
-        digits = 3 if max(values) < 0.3 else 2
-        spans = [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(*bands, strict=True)]
-    return [name, *(f"{value:.3f}" for value in values)], ["95%", *spans]
-
-
-def _can_say(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
+def _spans(values: Sequence[float], bands: tuple[Scores, Scores] | None) -> list[str]:
+    if bands is None:
+        return [""] * len(values)
+    digits = 3 if max(values) < 0.3 else 2
+    return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(*bands, strict=True)]
 
 
 def verdict_lines(profile: PositionProfile) -> Iterator[str]:
@@ -205,12 +174,8 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
             "model --measure logprob, which needs no right answers."
         )
         return
-    if profile.accuracy is not None and min(profile.accuracy) == 1:
-        yield (
-            "Every answer was right in every slot: the questions are too easy to show a "
-            "difference. Raise --k, or give your own questions by --data."
-        )
-    yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
+    index = f"{bound_text(profile.psi)}{_span(profile)}"
+    yield f"Position sensitivity index {index}: {_meaning(profile)}"
     orders = gains(profile)
     if orders:
         yield f"Expected of other orders than the ranked one, in points of {profile.outcome}:"
@@ -228,13 +193,7 @@ def _span(profile: PositionProfile) -> str:
     if profile.interval is None:
         return ""
     lower, upper = profile.interval
-    return f", {profile.confidence:.0%} interval [{_shown(lower)}, {_shown(upper)}]"
-
-
-def _shown(index: float) -> str:
-    # With nothing right in the middle the index measures its `EPS` alone.
-    unread = " (the middle is hardly ever read)" if index >= MOST else ""
-    return f"{bound_text(index)}{unread}"
+    return f", {profile.confidence:.0%} interval [{bound_text(lower)}, {bound_text(upper)}]"
 
 
 def _meaning(profile: PositionProfile) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from shared_core.caus import CAUS
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, indexed
-from shared_core.cli.installed import EMBEDDING, check_installed
 from shared_core.comparison.reading import read_passages
 from shared_core.engines import Engine
 from shared_core.files import check_fields, read_lines, shorten_json
@@ -27,18 +27,16 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the questions, and what is searched."""
-    parser.add_argument("--data", type=options.path, required=True, help="JSON lines with "
-        "question, and gold: the id of a document that answers it, or several")  # fmt: skip
+    parser.add_argument("--data", type=Path, required=True, help="JSON lines with question, and "
+        "gold: the id of a document that answers it, or several")  # fmt: skip
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--documents", type=options.path, help=options.DOCUMENTS_HELP)
-    where.add_argument("--engine", metavar="URL", help=collection.URL_HELP)
-    collection.add_collection(parser)
-    options.add_embedding(parser)
+    options.add(where, "documents")
+    where.add_argument("--engine", metavar="URL", help=options.URL_HELP)
+    options.add(parser, "collection", "embedding", "cache")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed("rich", *EMBEDDING)
     console = Console()
     labelled = [*read_lines(arguments.data, _labelled)]
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
@@ -46,8 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         texts = [question for question, _ in labelled]
         queries = [*map(Query, texts, embed(texts) if texts else ())]
         tuned = tune(CAUS(), engine, queries, [gold for _, gold in labelled])
-    console.show(str(tuned.tuning))
-    console.show("\nThe order gate's chances, with psi=PROFILE:")
+    console.show(str(tuned.tuning), "\nThe order gate's chances, with psi=PROFILE:")
     console.show(f"    hit_rates={[round(rate, 3) for rate in tuned.hit_rates or ()]}", whole=True)
     return 0
 

@@ -18,14 +18,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("rich")
 
-from shared_core import HybridIndex, Passage
+from shared_core import Passage
 from shared_core.arrays import Vectors
 from shared_core.cli import demo as command
 from shared_core.cli import main
 from shared_core.corpora import torch_api_passages
-from shared_core.demo import DemoTask, FrameworkOrder
 from shared_core.index.tokenize import tokenize
-from shared_core.types import Query
 
 
 @pytest.fixture(autouse=True)
@@ -112,17 +110,6 @@ class CountingModel:
 
 
 @dataclass(frozen=True)
-class FakeEntryPoint:
-    name: str
-    order: FrameworkOrder | ImportError
-
-    def load(self) -> FrameworkOrder:
-        if isinstance(self.order, ImportError):
-            raise self.order
-        return self.order
-
-
-@dataclass(frozen=True)
 class Outcome:
     status: int
     out: str
@@ -137,7 +124,6 @@ class Demo:
     passages: list[Passage]
     capsys: pytest.CaptureFixture[str]
     model: CountingModel = field(default_factory=CountingModel)
-    orders: dict[str, FrameworkOrder | ImportError] = field(default_factory=dict)
 
     def __call__(self, *arguments: str, cache: Path | None = None) -> Outcome:
         self.model.embedded.clear()
@@ -147,14 +133,6 @@ class Demo:
     def embedded_passages(self) -> int:
         texts = {passage.text for passage in self.passages}
         return sum(text in texts for text in self.model.embedded)
-
-
-def core_order(task: DemoTask) -> list[str]:
-    """Return the order of the core, by way of the task that a framework gets."""
-    index = HybridIndex()
-    index.add(task.passages, task.embed([passage.text for passage in task.passages]))
-    arrangement = task.caus.search(index, [Query(task.query, task.embed([task.query])[0])])[0]
-    return [passage.id for passage in arrangement.passages]
 
 
 @pytest.fixture(scope="session")
@@ -171,13 +149,6 @@ def demo(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Demo:
     built = Demo(tmp_path / "cache", some_passages, capsys)
-    built.orders = {"langchain": core_order, "llamaindex": core_order}
-
-    def points(*, group: str) -> list[FakeEntryPoint]:
-        assert group == command.GROUP
-        return [FakeEntryPoint(name, order) for name, order in built.orders.items()]
-
-    monkeypatch.setattr(command, "entry_points", points)
     monkeypatch.setattr(command, "torch_api_passages", lambda: built.passages)
     monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
     return built

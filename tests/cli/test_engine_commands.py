@@ -91,7 +91,7 @@ def test_an_interrupted_run_goes_on(index: Index, capsys: pytest.CaptureFixture[
 
     whole, index.model = index.model, Interrupted()
     assert index(lines()) == 130
-    assert "interrupted; 128 of 300 documents are in the collection" in said(capsys)[1]
+    assert "interrupted; the next run goes on with" in said(capsys)[1]
     index.model = whole
     assert index(lines()) == 0
     assert "172 documents of 300 added; the collection" in said(capsys)[0]
@@ -151,16 +151,6 @@ def test_another_embedding_model_is_noticed(
         assert engine.count() == 20
 
 
-def test_what_is_gone_with_the_command_is_not_filled(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("qdrant_client")
-    index.url = "qdrant://:memory:"
-    assert index(lines(3)) == 2
-    assert "qdrant://:memory: is gone when this command ends: give" in said(capsys)[1]
-    assert not index.model.embedded
-
-
 @pytest.mark.parametrize(
     ("url", "told"),
     [
@@ -211,7 +201,7 @@ def test_a_collection_of_sparse_vectors_is_shown(
     with connect(show[1]) as engine:
         engine.add([Passage("a", "two words")], [[1.0, 2.0]])
     assert main(show) == 0
-    assert "mean length 2.0 words a passage" in said(capsys)[0]
+    assert "mean_length 2.0" in said(capsys)[0]
     with connect(show[1]) as engine, pytest.warns(UserWarning, match="reweigh"):
         engine.add([Passage("b", "here are four words")], [[1.0, 2.0]])
     assert main(show) == 1
@@ -231,7 +221,7 @@ def test_words_are_weighed_for_the_mean_length_of_all(
     assert index(data) == 0
     capsys.readouterr()
     assert main(["engine", index.url, "--collection", index.collection]) == 0
-    assert "30.7 words a passage" in said(capsys)[0]
+    assert "mean_length 30.6" in said(capsys)[0]
 
 
 def test_a_collection_with_options_of_its_own_is_opened(
@@ -247,7 +237,6 @@ def test_a_collection_with_options_of_its_own_is_opened(
         out, _ = said(capsys)
         assert "dense hnsw" in out
         assert "b 0.5" in out
-    assert out.endswith("Nothing is amiss.")
 
 
 @pytest.fixture
@@ -271,6 +260,5 @@ def test_the_demo_finds_the_same_in_a_database(demo: Demo, no_demo: str) -> None
     for _ in range(2):
         stored = demo("--engine", no_demo)
         assert stored.status == 0
-        assert "The 4 orders are identical: core, in memory, LangChain, LlamaIndex" in stored.out
-        assert stored.out.startswith(memory.out.partition("\nThe prompt's order")[0])
+        assert stored.out == f"{memory.out}\nThe order in the database is that in memory.\n"
     assert demo.embedded_passages() == 0

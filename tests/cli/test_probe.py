@@ -25,8 +25,8 @@ MODULE = "tests.cli.answering"
 
 def test_several_lengths_are_one_profile(capsys: pytest.CaptureFixture[str]) -> None:
     """Five depths of each, a table of all; each asks as many questions, and none again."""
-    command = ["probe", f"{MODULE}:edges", "--k", "12,4,6", "--looks", "1"]
-    assert main([*command, "--max-calls", "570"]) == 0
+    command = ["probe", f"{MODULE}:edges", "--k", "12,4,6", "--looks", "1", "--n", "40"]
+    assert main(command) == 0
     out, err = said(capsys)
     assert [f"40 questions in {slots} slots" in err for slots in (4, 5)] == [True, True]
     assert "k tokens window 0% 25% 50% 75% 100% index order" in out
@@ -37,7 +37,7 @@ def test_several_lengths_are_one_profile(capsys: pytest.CaptureFixture[str]) -> 
     sizes = [each.tokens or 0 for each in lengths]
     assert 0 < sizes[0] < sizes[1] < sizes[2]
     assert "by the profile of edges (40 questions)" in CAUS(psi="edges", k=6).gate.reason
-    assert main([*command, "--n", "40", "--plan"]) == 0
+    assert main([*command, "--plan"]) == 0
     assert said(capsys)[0].count("all asked before") == 3
 
 
@@ -183,10 +183,6 @@ def test_an_endpoint_has_as_long_as_said(capsys: pytest.CaptureFixture[str]) -> 
         hanging.clear()
         assert main(["probe", *arguments, "--n", "4", "--timeout", "30"]) == 0
         assert "6 answers are kept from before" in said(capsys)[1]
-    for bad in ("0", "inf", "soon"):
-        with pytest.raises(SystemExit):
-            main(["probe", *arguments, f"--timeout={bad}"])
-        assert f"--timeout: a positive number of seconds, got '{bad}'" in said(capsys)[1]
 
 
 def test_a_figure_is_not_told_of_before_it_is_drawn(
@@ -214,17 +210,11 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         ([f"{MODULE}:even", "--measure", "vibes"], "'distraction' or 'attention', got 'vibes'"),
         ([f"{MODULE}:even", "--slots", "1,10"], "must ascend and hold (1, 5, 10), got (1, 10)"),
         ([f"{MODULE}:even", "--slots", "1,2,4", "--k", "4,6"], "--slots are those of one -k"),
-        ([f"{MODULE}:even", "--max-calls", "3"], "max_calls=3 does not suffice"),
-        ([f"{MODULE}:even", "--max-calls", "7", "--k", "3,5"], "which takes 8 calls"),
         ([f"{MODULE}:even", "--max-failed", "1"], "max_failed must lie in [0, 1), got 1"),
         ([f"{MODULE}:even", "--template", "absent.txt"], "absent.txt: No such file"),
-        ([f"{MODULE}:even", "--output", "."], "posrag: . is a folder; give the name of a file"),
+        ([f"{MODULE}:even", "--output", "."], "posrag: . cannot be written: Is a directory"),
         ([f"{MODULE}:even", "--figure", "/dev/null/z.png"], "/dev/null/z.png cannot be written: "),
-        (
-            [f"{MODULE}:even", "--plan", "--fresh"],
-            "--plan asks nothing, and --fresh asks all again",
-        ),
-        ([f"{MODULE}:even", "--measure", "attention", "--plan"], "out, and --plan"),
+        ([f"{MODULE}:even", "--measure", "attention", "--plan"], "--slots and --plan out"),
         ([f"{MODULE}:even", "--measure", "attention", "--n", "1"], "and even is not one"),
         ([f"{MODULE}:number"], "int"),
         (["no/such/folder"], "cannot load the language model 'no/such/folder' (no such folder)"),
@@ -242,15 +232,11 @@ def test_bad_input_is_one_line_on_stderr(
 def test_what_is_to_be_copied_stays_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths, also in what it is used by, and where a former profile is."""
+    """Paths, also in what it is used by."""
     monkeypatch.setenv("COLUMNS", "80")
     path = tmp_path / ("a folder with a long name " * 5).strip() / "p.json"
-    for model in ("edges", "even"):
-        command = ["probe", f"{MODULE}:{model}", "--n", "5", "--k", "3"]
-        assert main([*command, "--output", str(path)]) == 0
-    captured = capsys.readouterr()
-    lines = captured.out.splitlines()
+    command = ["probe", f"{MODULE}:edges", "--n", "5", "--k", "3"]
+    assert main([*command, "--output", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert f"profile  {path}" in lines
     assert f'Use it with psi="{path}".' in lines
-    (former,) = (line for line in captured.err.splitlines() if line.startswith("A former"))
-    assert Path(former.partition(" is kept as ")[2]).is_file()

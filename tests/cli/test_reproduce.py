@@ -56,7 +56,7 @@ def test_a_few_questions_are_of_all_levels(cache: Path) -> None:
     found = reproduce(cache, cache / "few.json", "--n", "5")
     levels = [each["level"] for each in found["questions"]]
     assert levels == ["basic", "basic", "intermediate", "intermediate", "signature"]
-    assert len(rows_of(found, "I")["Base RAG"]["outcomes"]["rank"]) == 5
+    assert len(rows_of(found, "I")["Base RAG"]["ranks"]) == 5
 
 
 def rows_of(found: dict[str, Any], table: str) -> dict[str, dict[str, Any]]:
@@ -75,18 +75,16 @@ def test_without_a_model_retrieval_is_measured(
     assert len(found["questions"]) == 52
     assert [len(rows_of(found, table)) for table in ("I", "II", "III")] == [3, 3, 6]
     for row in found["rows"]:
-        ranks, slots = row["outcomes"]["rank"], row["outcomes"]["slot"]
+        ranks, slots, figures = row["ranks"], row["slots"], row["figures"]
         k = row["k"]
         placed = range(k) if row["placement"] == "sequential" else u_shape_order(k)
         assert slots == [None if r is None else [*placed].index(r - 1) + 1 for r in ranks]
-        assert row["outcomes"]["hit"] == [float(r is not None) for r in ranks]
-        assert row["outcomes"]["edge"] == [float(s in (1, k)) for s in slots]
+        assert figures["hit"]["outcomes"] == [float(r is not None) for r in ranks]
         ndcg = [0 if r is None else 1 / np.log2(r + 1) for r in ranks]
-        assert row["outcomes"]["ndcg"] == pytest.approx(ndcg)
-        assert row["means"]["hit"] == pytest.approx(np.mean(row["outcomes"]["hit"]))
-        lower, upper = row["intervals"]["hit"]
-        assert lower < row["means"]["hit"] < upper
-        assert "em" not in row["means"]
+        assert figures["nDCG"]["outcomes"] == pytest.approx(ndcg)
+        lower, upper = figures["hit"]["interval"]
+        assert lower < figures["hit"]["mean"] < upper
+        assert "EM" not in figures
 
 
 def test_the_rows_differ_in_what_the_paper_varies(retrieval: tuple[dict[str, Any], str]) -> None:
@@ -94,12 +92,13 @@ def test_the_rows_differ_in_what_the_paper_varies(retrieval: tuple[dict[str, Any
     found, _ = retrieval
     first = rows_of(found, "I")
     assert [row["placement"] for row in first.values()] == ["sequential", "u_shape", "u_shape"]
-    base, static, caus = (row["outcomes"] for row in first.values())
-    assert base["rank"] == static["rank"] != caus["rank"]
-    assert base["slot"] != static["slot"]
+    base, static, caus = first.values()
+    assert base["ranks"] == static["ranks"] != caus["ranks"]
+    assert base["slots"] != static["slots"]
     same = [rows_of(found, "II")["alpha 0.3"], rows_of(found, "III")["k 10"]]
-    assert [row["outcomes"] for row in same] == [caus, caus]
-    hits = [row["means"]["hit"] for row in rows_of(found, "III").values()]
+    assert [row["slots"] for row in same] == [caus["slots"]] * 2
+    assert [row["figures"] for row in same] == [caus["figures"]] * 2
+    hits = [row["figures"]["hit"]["mean"] for row in rows_of(found, "III").values()]
     assert hits == sorted(hits)
 
 
@@ -110,15 +109,18 @@ def test_a_model_that_reads_what_is_retrieved_is_graded_so(
     found = reproduce(cache, tmp_path / "caus.json", "--model", f"{MODULE}:reader")
     out = " ".join(capsys.readouterr().out.split())
     for row in found["rows"]:
-        assert row["outcomes"]["em"] == row["outcomes"]["hit"]
-        assert row["means"]["kw"] == 1.0
+        assert row["figures"]["EM"] == row["figures"]["hit"]
+        assert row["figures"]["KW"]["mean"] == 1.0
     assert found["model"] == "reader"
-    gain = rows_of(found, "I")["CAUS U-RAG"]["means"]["em"]
-    gain -= rows_of(found, "I")["Base RAG"]["means"]["em"]
+    gain = rows_of(found, "I")["CAUS U-RAG"]["figures"]["EM"]["mean"]
+    gain -= rows_of(found, "I")["Base RAG"]["figures"]["EM"]["mean"]
     assert f"EM of CAUS U-RAG less Base RAG: {100 * gain:+.1f} points [" in out
     assert "EM of Static U-RAG less Base RAG: +0.0 points" in out
     assert "p = 1 (Wilcoxon signed-rank, Holm); this many questions show" in out
-    ours = {name: np.array(row["outcomes"]["em"]) for name, row in rows_of(found, "I").items()}
+    ours = {
+        name: np.array(row["figures"]["EM"]["outcomes"])
+        for name, row in rows_of(found, "I").items()
+    }
     # Two methods are compared with the first, and Holm's correction may halve the level.
     least = minimum_detectable_effect(ours["CAUS U-RAG"] - ours["Base RAG"], alpha=0.05 / 2)
     shown = f"show a difference of {100 * least:.0f} points with a chance of about 80% after"
@@ -132,7 +134,7 @@ def test_a_model_that_answers_nothing_is_an_error(
     command_line = ["reproduce", "caus", "--cache", str(cache), "--model", f"{MODULE}:refusing"]
     assert main(command_line) == 2
     err = capsys.readouterr().err
-    assert "the model has failed on 32 of 32 questions, and the tables take at least 1; the" in err
+    assert "the model has failed on 52 of 52 questions, and the tables take at least 1; the" in err
     assert "RuntimeError: refused" in err
 
 

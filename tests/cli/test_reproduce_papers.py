@@ -30,12 +30,12 @@ from shared_core.cli.main import main
 from shared_core.cli.reproduce import controlled, tables
 from shared_core.errors import GenerationError
 from shared_core.evaluation import GRADERS, grade
-from shared_core.generation import HuggingFaceModel, Journal, ModelClient
+from shared_core.generation import HuggingFaceModel, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion
 from shared_core.sensitivity.distraction import effect_of
 from tests.cli.conftest import process, refused, written
-from tests.cli.test_outputs import ranked
+from tests.cli.test_outputs import ranked, rotated
 
 READERS = Path(__file__).parents[2] / "instruments"
 BIASED = str(READERS / "biased")
@@ -108,40 +108,16 @@ def test_the_profile_owes_nothing_to_the_questions_that_are_arranged_by_it(tmp_p
     assert len(found["table_4"]["given"]["Hard@5"]["outcomes"]) == 4
 
 
-def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
-    """The probe's form, retrieved by words, with its hard distractors in the collection."""
-    lines = [json.loads(line) for line in QUESTIONS.read_text().splitlines()[:6]]
-    for number, line in enumerate(lines):
-        line["distractors"] = line["distractors"][:4]
-        # It says the question twice, so that it is found before the gold passage.
-        line["hard_distractor"] = f"{line['question']} {line['question']} ({number})"
-    data = written(tmp_path / "probe.jsonl", lines)
-    options = ["--data", str(data), "--pipelines", "sparse"]
-    found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
-    assert "No model was asked" in out
-    assert "passages marked as" in out
-    assert "Table 1 and" not in out
-    assert "p:" not in out
-    assert found["table_1"] is found["tables_2_and_3"] is None
-    measures = found["table_4"]["sparse"]
-    assert [*measures] == [f"{name}@{k}" for k in (5, 10, 15, 20, 25) for name in
-                           ("HITS", "Precision")]  # fmt: skip
-    hits = [measures[f"HITS@{k}"]["mean"] for k in (5, 10, 15, 20, 25)]
-    assert hits == sorted(hits)
-    assert hits[-1] == 1
-    assert measures["Precision@5"]["outcomes"] == [each / 5 for each in
-                                                   measures["HITS@5"]["outcomes"]]  # fmt: skip
-
-
 def test_no_figure_is_printed_beyond_the_rankings_of_a_pipeline(tmp_path: Path) -> None:
     """What is given is shorter than what is retrieved: its figures end where it does."""
     data = written(tmp_path / "data.jsonl", ranked(8, k=6))
-    options = ["--data", str(data), "--pipelines", "given,sparse"]
+    options = ["--data", str(data), "--pipelines", "given,sparse", *ASKING]
     found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
-    assert {*found["table_4"]["given"]} == {"HITS@5", "Precision@5"}
+    assert {name.partition("@")[2] for name in found["table_4"]["given"]} == {"5"}
     assert {"HITS@25", "Precision@25"} < {*found["table_4"]["sparse"]}
+    out = out.partition("Table 4")[2]
     rows = [line.split() for line in out.splitlines() if line.startswith(" given")]
-    assert len(rows) == 2
+    assert len(rows) == 5
     assert {tuple(row[2:]) for row in rows} == {("-",) * 4}
     assert "-: deeper than any ranking of that pipeline." in out.splitlines()
 
@@ -195,7 +171,7 @@ def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves() -> N
 
 def test_good_positions_on_a_reader(tmp_path: Path) -> None:
     """Tables 2, 3 and 5; what two tables call by two names is measured once."""
-    lines = ranked(16, k=7)
+    lines = rotated(16, k=7)
     data = written(tmp_path / "data.jsonl", lines)
     options = ["--data", str(data), "--k", "7", *ASKING]
     found, out = reproduce("goodpositions", tmp_path / "found.json", *options)
@@ -242,19 +218,23 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
     assert found["table_2"]["Unordered"]["Our"]["against"]["p_value"] <= 1
 
 
-def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -> None:
-    """A real Ctrl-C in a round whose attention is read; the answers before it are in the file."""
-    options = ["--model", "tests.cli.interrupted_reader:model", "--data", str(QUESTIONS)]
-    stopped = process("reproduce", "goodpositions", *options, "--n", "12")
+def test_interrupted_good_positions_go_on(profiles: Path, tmp_path: Path) -> None:
+    """A real Ctrl-C in a round whose attention is read: no row before it is asked again."""
+    options = ["--data", str(QUESTIONS), "--n", "12", "--max-new-tokens", "4"]
+    model = "tests.cli.interrupted_reader:model"
+    stopped = process("reproduce", "goodpositions", "--model", model, *options)
     assert stopped.returncode == 130, stopped.stderr
     course = [line for line in stopped.stderr.splitlines() if " of 34: " in line]
     assert course[0] == "1 of 34: Vanilla, Unordered, 10 documents: 12 answers"
     journal = profiles / "uniform.answers.jsonl"
-    assert stopped.stderr.splitlines()[-1] == (
-        f"posrag: interrupted; in row {len(course)} of 34; the answers so far are kept in "
-        f"{journal}, but not the rounds whose attention is read: run again to go on"
-    )
-    assert len(Journal(journal)) >= 12
+    assert f"answers are kept in {journal}: run again to go on from there" in stopped.stderr
+    kept = journal.read_bytes()
+    options += ["--model", str(READERS / "uniform")]
+    found, _ = reproduce("goodpositions", tmp_path / "found.json", *options)
+    whole = journal.read_bytes()
+    assert whole.startswith(kept)
+    assert reproduce("goodpositions", tmp_path / "again.json", *options)[0] == found
+    assert journal.read_bytes() == whole
 
 
 FEW = ranked(4, k=4)
@@ -270,18 +250,15 @@ FEW = ranked(4, k=4)
         (["goodpositions", *ASKING, "--k", "11"], [], "give k=10 (--k 10) or less"),
         (["goodpositions", *ASKING, "--n", "1"], [], "at least 2 questions, got 1"),
         (["goodpositions", *ASKING], ["{"], "data.jsonl, line 1:"),
-        (["positionalbias", "--n", "3"], [], "3 questions will not do"),
-        (["positionalbias", "--pipelines", "given"], [], "has none"),
-        (["positionalbias", "--pipelines", "sparse+spans"], [], "not of spans"),
-        (["positionalbias", "--reranker", "m", "--pipelines", "sparse"], [], "--reranker m is for"),
-        (["positionalbias"], FEW, "no question has more than 4 documents; the tables take 5"),
+        (["goodpositions", *ASKING, "--n", "0"], [], "--n must be an integer >= 1, got 0"),
+        (["positionalbias", *ASKING, "--pipelines", "given"], [], "has none"),
         (
             ["positionalbias", *ASKING],  # before anything is asked
             [*ranked(2), *FEW[2:]],
             "no question of the second half has more than 4 documents (given)",
         ),
         (
-            ["positionalbias"],
+            ["positionalbias", *ASKING],
             [{**line, "gold": None} for line in FEW],
             "no question says which of its passages are relevant",
         ),
@@ -316,16 +293,16 @@ def test_good_positions_leaves_a_question_out_of_all_tables(tmp_path: Path) -> N
 
     Here one that fits into the prompt of Vanilla, but not into that of RankGPT.
     """
-    lines = ranked(8, k=5)
+    lines = rotated(8, k=5)
     others = written(tmp_path / "others.jsonl", [*lines[:2], *lines[3:]])
-    lines[2]["documents"][3] += " It opened in winter." * 76
+    lines[2]["distractors"][2] += " It opened in winter." * 76
     data = written(tmp_path / "data.jsonl", lines)
     found, out = reproduce("goodpositions", tmp_path / "found.json", "--data", str(data), *ASKING)
     said = " ".join(out.split())
     assert "1 of 8 questions is left out of all tables" in said
     assert "(first: question 3, RankGPT, Unordered, 5 documents)" in said
     (failure,) = found["failures"]
-    assert (failure["question"], failure["at"]) == ("3", "RankGPT, Unordered, 5 documents")
+    assert (failure["question"], failure["strategy"]) == (2, "RankGPT, Unordered, 5 documents")
     assert "more than the 512 that biased reads" in failure["reason"]
     alone, out = reproduce("goodpositions", tmp_path / "alone.json", "--data", str(others), *ASKING)
     assert "left out" not in out
@@ -334,27 +311,23 @@ def test_good_positions_leaves_a_question_out_of_all_tables(tmp_path: Path) -> N
         assert found[table] == alone[table]
 
 
-def test_a_model_that_fails_from_the_start_is_given_up_soon(tmp_path: Path) -> None:
-    """Such as by a wrong key; what it answers later is not asked for. Others cost one question."""
+def test_a_question_that_the_model_fails_on_is_left_out() -> None:
+    """Whichever of its requests it is; too few are an error."""
 
     def answer(requests: Sequence[tuple[str, ...]]) -> list[str]:
-        calls.append(len(requests))
         if any(prompt in failing for (prompt,) in requests):
             raise RuntimeError("out of memory")
         return [prompt.upper() for (prompt,) in requests]
 
     asked = {number: [(f"a{number}",), ("all",)] for number in range(10, 60)}
-    client = ModelClient(name="m", call=answer, batch_size=16)
-    asking = tables.Asking(Console(), client, [str(number) for number in range(60)])
-    calls: list[int] = []
+    asking = tables.Asking(Console(), ModelClient(name="m", call=answer, batch_size=16))
     failing = {"all"}
-    with pytest.raises(GenerationError, match=r"failed on 32 of 32 .* RuntimeError: out of memory"):
+    with pytest.raises(GenerationError, match=r"failed on 50 of 50 .* RuntimeError: out of memory"):
         asking.answers("table", asked, at="Table 1")
-    assert sum(calls) < 2 * 50
     failing = {"a13", "a59"}
     found, failures = asking.answers("table", asked, at="Table 1")
-    assert [each["question"] for each in failures] == ["13", "59"]
-    assert {each["reason"] for each in failures} == {"RuntimeError: out of memory"}
+    assert [each.question for each in failures] == [13, 59]
+    assert {each.reason for each in failures} == {"RuntimeError: out of memory"}
     assert found == {n: (f"A{n}", "ALL") for n in range(10, 60) if n not in (13, 59)}
 
 
@@ -375,10 +348,10 @@ def test_positional_bias_leaves_questions_out_of_what_they_fail_in(
     assert "1 of 24 questions is left out of Table 1," in said
     assert "1 of 12 questions is left out of Tables 2 and 3, given, k=5," in said
     assert "(first: question 20, sequential)" in said
-    assert [each["question"] for each in found["failures"]] == ["4", "20"]
-    assert {each["at"] for each in found["failures"]} == {"distracting effect"}
+    assert [each["question"] for each in found["failures"]] == [3, 19]
+    assert {each["strategy"] for each in found["failures"]} == {"distracting effect"}
     (failure,) = found["table_1"]["failures"]
-    assert (failure["question"], failure["at"]) == ("7", "Table 1")
+    assert (failure["question"], failure["strategy"]) == (6, "Table 1")
     assert "more than the 512" in failure["reason"]
     assert len(found["table_4"]["given"]["MaxDE@5"]["outcomes"]) == 22
     (setting,) = found["tables_2_and_3"]["settings"]

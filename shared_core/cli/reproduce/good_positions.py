@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,15 +19,17 @@ from shared_core.attention import (
     TwoRound,
     attention_by_position,
 )
+from shared_core.checking import check_count
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.files import open_journal
 from shared_core.cli.questions import default_k
 from shared_core.cli.reproduce import tables
 from shared_core.cli.reproduce.tables import Outcomes, Parts
-from shared_core.comparison import read_comparison
+from shared_core.comparison import Failure
 from shared_core.evaluation import GRADERS, compare_paired, grade
 from shared_core.generation import HuggingFaceModel, Journal, ModelClient
+from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.responses import Request
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ProbeQuestion, read_questions
@@ -79,7 +80,9 @@ Row: TypeAlias = tuple[Method, str, int]
 
 def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
     """Ask a model on this machine for every row."""
-    questions = open_ranked(arguments.data, n=arguments.n)
+    if arguments.n is not None:
+        check_count(arguments.n, "--n")
+    questions = read_questions(arguments.data)[: arguments.n]
     # Check what the curve needs before hours are spent on the methods without it.
     if len(questions) < FEWEST:
         raise ValueError(f"the tables take at least {FEWEST} questions, got {len(questions)}")
@@ -87,10 +90,10 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
     check_context(k)
     check_questions(questions, k)
     model = models.open_local_model(arguments.model, max_new_tokens=arguments.max_new_tokens)
-    asking = _Asking(console, KeptModel(model, open_journal(model.name)), questions, k)
+    asking = _Asking(console, model, open_journal(model.name), questions, k)
     wanted = _wanted(k)
     said, failures = asking.answers(wanted.values())
-    found: Outcomes = {"model": model.name, "k": k, "failures": failures}
+    found: Outcomes = {"model": model.name, "k": k, "failures": [*map(asdict, failures)]}
     for path, (name, order, number) in wanted.items():
         inner = found
         for key in path[:-1]:
@@ -100,26 +103,7 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
         _compare(rows, "Vanilla")
     _compare(found["table_3"], "Default, original")
     found["published_percent"] = PAPER["published_percent"]
-    return found, _parts(found, asking.ids)
-
-
-def open_ranked(path: Path, *, n: int | None) -> list[ProbeQuestion]:
-    """Return the first `n` questions, or all; the best of their documents is called gold."""
-    data = read_comparison(path, n=n)
-    if not data.answered:
-        raise ValueError(f"{path}: the questions have no answers to grade by")
-    if not all(each.ranking for each in data.questions):
-        return read_questions(path)[:n]
-    ranked = [[data.by_id[id].text for id in each.ranking] for each in data.questions]
-    return [
-        ProbeQuestion(
-            question=each.question,
-            answers=each.answers,
-            gold=documents[0],
-            distractors=tuple(documents[1:]),
-        )
-        for each, documents in zip(data.questions, ranked, strict=True)
-    ]
+    return found, _parts(found, [str(number) for number, _ in enumerate(questions, start=1)])
 
 
 def _wanted(k: int) -> dict[tuple[str, ...], tuple[str, str, int]]:
@@ -135,19 +119,6 @@ def _wanted(k: int) -> dict[tuple[str, ...], tuple[str, str, int]]:
     return wanted
 
 
-class KeptModel(HuggingFaceModel):
-    """A model whose answers are kept in a journal; what else is read off it is not."""
-
-    def __init__(self, model: HuggingFaceModel, journal: Journal) -> None:
-        vars(self).update(vars(model))
-        self.journal = journal
-        self._client = ModelClient.of(model, journal=journal)
-
-    def generate(self, prompts: Sequence[str]) -> list[str]:
-        """Return the answers, from the journal or the model."""
-        return [str(answer) for answer in self._client.answers([(prompt,) for prompt in prompts])]
-
-
 @dataclass
 class _Asking:
     """Asks a model row by row, and no question again that it has failed on in one.
@@ -156,50 +127,59 @@ class _Asking:
     """
 
     console: Console
-    model: KeptModel
+    model: HuggingFaceModel
+    journal: Journal
     questions: Sequence[ProbeQuestion]
     k: int
 
     def __post_init__(self) -> None:
         self.left = [*range(len(self.questions))]
-        self.ids = [str(number) for number, _ in enumerate(self.questions, start=1)]
 
     def answers(
         self, wanted: Iterable[tuple[str, str, int]]
-    ) -> tuple[dict[Row, dict[int, str]], list[dict[str, str]]]:
+    ) -> tuple[dict[Row, dict[int, str]], list[Failure]]:
         """Return the answers by row and question, and the failures."""
         rows: dict[Row, str] = {}
         for name, order, k in wanted:
             rows.setdefault((METHODS[name], order, k), f"{name}, {order}, {k} documents")
-        said, failures = {}, []
+        said: dict[Row, dict[int, str]] = {}
+        failures: list[Failure] = []
         for number, (row, what) in enumerate(rows.items(), start=1):
-            place = f"{number} of {len(rows)}"
-            try:
-                said[row], failed = self._row(row, place, what)
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(
-                    f"in row {place}; the answers so far are kept in {self.model.journal.path}, "
-                    "but not the rounds whose attention is read: run again to go on"
-                ) from None
+            said[row], failed = self._row(row, f"{number} of {len(rows)}", what)
             failures += failed
             self.left = [*said[row]]
         return said, failures
 
-    def _row(self, row: Row, place: str, what: str) -> tuple[dict[int, str], list[dict[str, str]]]:
+    def _row(self, row: Row, place: str, what: str) -> tuple[dict[int, str], list[Failure]]:
         named, order, k = row
-        method = self._one_round(named) if isinstance(named, str) else named
+        curve = self._curve if named in ATTENTION_PLACEMENTS else None
+        method = OneRound(placement=named, curve=curve) if isinstance(named, str) else named
+        cases = {number: self._case(self.questions[number], order, k) for number in self.left}
+        if not isinstance(method, OneRound):
+            # The first prompt has the best document next to the question.
+            cases = {
+                number: replace(case, documents=case.documents[::-1])
+                for number, case in cases.items()
+            }
+        # The first prompt stands for what the method makes of it.
+        asked: dict[int, list[Request]] = {
+            number: [(case.prompt(method.template, range(k)),)] for number, case in cases.items()
+        }
+        case_of = {request: cases[number] for number, (request,) in asked.items()}
 
         def answer(requests: Sequence[Request]) -> list[str]:
-            cases = [self._case(self.questions[int(number)], order, k) for (number,) in requests]
-            if not isinstance(method, OneRound):
-                # The first prompt has the best document next to the question.
-                cases = [replace(case, documents=case.documents[::-1]) for case in cases]
-            return [each.answer for each in method.run(self.model, cases)]
+            found = method.run(self.model, [case_of[request] for request in requests])
+            return [each.answer for each in found]
 
-        # A request is the number of a question: the method makes its own prompts of it.
-        asked = {number: [(str(number),)] for number in self.left}
-        client = ModelClient(name=self.model.name, call=answer, batch_size=self.model.batch_size)
-        asking = tables.Asking(self.console, client, self.ids)
+        scores = None if curve is None else curve.scores
+        client = ModelClient(
+            name=self.model.name,
+            call=answer,
+            fingerprint=f"{model_fingerprint(self.model)} {named!r} {scores}",
+            journal=self.journal,
+            batch_size=self.model.batch_size,
+        )
+        asking = tables.Asking(self.console, client)
         said, failures = asking.answers(f"{place}: {what}", asked, at=what, fewest=FEWEST)
         return {number: str(text) for number, (text,) in said.items()}, failures
 
@@ -209,10 +189,6 @@ class _Asking:
         if order == "Unordered":
             random.Random(f"{SEED} {question.question}").shuffle(documents)
         return Case(question=question.question, documents=documents[:k])
-
-    def _one_round(self, placement: str) -> OneRound:
-        curve = self._curve if placement in ATTENTION_PLACEMENTS else None
-        return OneRound(placement=placement, curve=curve)
 
     @cached_property
     def _curve(self) -> PositionalCurve:

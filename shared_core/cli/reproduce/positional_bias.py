@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,10 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
 from shared_core.cli.files import keeping, open_journal
 from shared_core.cli.models import open_reranker
-from shared_core.cli.options import open_template
 from shared_core.cli.reproduce import controlled, tables
 from shared_core.cli.reproduce.controlled import GRADER, Judged, K
 from shared_core.cli.reproduce.tables import Outcomes, Parts
-from shared_core.comparison import Comparison, ComparisonData, read_comparison
+from shared_core.comparison import Comparison, ComparisonData, Failure, read_comparison
 from shared_core.comparison.retrieval import RERANKED, Pipeline, Retrieval
 from shared_core.generation import Generator, ModelClient, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
@@ -41,60 +40,48 @@ PAPER = tables.paper("positionalbias")
 FETCHED = 50
 """Depth of each leg's search, and of what is reranked."""
 
-FEWEST = 4
-"""Questions: two for each half."""
-
 DEPTHS = (5, 10, 15, 20, 25)
 """Of Table 4."""
 
 
 def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
-    """Retrieve and, if there is a model, ask it."""
-    abstain = open_template(arguments.abstain_template) or ABSTAIN
+    """Retrieve, and ask the model."""
     data = open_data(arguments.data, arguments.documents, n=arguments.n)
-    model = None if arguments.model is None else models.open_named(arguments)
+    model = models.open_named(arguments)
     reranked = arguments.reranker is not None
     pipelines = arguments.pipelines or _pipelines(data, reranked=reranked)
     retrieval = Retrieval(
         data=data,
         embed=EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console),
-        reranker=open_reranker(arguments.reranker, pipelines),
+        reranker=open_reranker(arguments.reranker),
         fetch_k=FETCHED,
     )
-    rankings, depths = _judged(retrieval, pipelines, halved=model is not None)
-    ids = [each.id for each in data.questions]
+    rankings, depths = _judged(retrieval, pipelines)
+    client = ModelClient.of(model, journal=open_journal(model.name))
+    abstain = arguments.abstain or ABSTAIN
+    asking = _Asking(tables.Asking(console, client), model, retrieval, rankings, abstain)
+    effects, failures = asking.effects()
+    table_1 = asking.table_1(effects, pipelines[0])
     found: Outcomes = {
-        "model": None if model is None else model.name,
+        "model": model.name,
         "pipelines": [*pipelines],
-        "failures": [],
-        "table_1": None,
-        "tables_2_and_3": None,
+        "failures": [*map(asdict, failures)],
+        "table_1": table_1,
+        "tables_2_and_3": asking.tables_2_and_3(table_1, pipelines),
+        "table_4": {
+            name: {
+                measure: tables.measured(outcomes)
+                for measure, outcomes in distraction_measures(
+                    [[relevant for _, relevant in rankings[number][name]] for number in effects],
+                    [each[name] for each in effects.values()],
+                    depths[name],
+                ).items()
+            }
+            for name in pipelines
+        },
+        "published_percent": PAPER["published_percent"],
     }
-    if model is None:
-        effects = {
-            number: {name: [0.0] * len(each) for name, each in ranked.items()}
-            for number, ranked in rankings.items()
-        }
-    else:
-        client = ModelClient.of(model, journal=open_journal(model.name))
-        asking = _Asking(tables.Asking(console, client, ids), model, retrieval, rankings, abstain)
-        effects, found["failures"] = asking.effects()
-        found["table_1"] = asking.table_1(effects, pipelines[0])
-        found["tables_2_and_3"] = asking.tables_2_and_3(found["table_1"], pipelines)
-    found["table_4"] = {
-        name: {
-            measure: tables.measured(outcomes)
-            for measure, outcomes in distraction_measures(
-                [[relevant for _, relevant in rankings[number][name]] for number in effects],
-                [each[name] for each in effects.values()],
-                depths[name],
-            ).items()
-            if model is not None or measure.startswith(("HITS", "Precision"))
-        }
-        for name in pipelines
-    }
-    found["published_percent"] = PAPER["published_percent"]
-    return found, _parts(found, ids)
+    return found, _parts(found, [each.id for each in data.questions])
 
 
 def open_data(path: Path, documents: Path | None, *, n: int | None) -> ComparisonData:
@@ -119,46 +106,33 @@ def _pipelines(data: ComparisonData, *, reranked: bool) -> tuple[str, ...]:
 
 
 def _judged(
-    retrieval: Retrieval, pipelines: Sequence[str], *, halved: bool
+    retrieval: Retrieval, pipelines: Sequence[str]
 ) -> tuple[dict[int, dict[str, Judged]], dict[str, list[int]]]:
     """Return the rankings by question, if its gold is known, and pipeline; and depths by pipeline.
 
     Raises
     ------
     ValueError
-        If there are fewer than four questions, none says which passages are relevant, a pipeline
-        lacks what it needs or makes spans, or no question has five passages; if `halved`, none of
-        the second half.
+        If no question says which passages are relevant, a pipeline lacks what it needs, or no
+        question of the second half has five passages.
     """
     questions = retrieval.data.questions
-    if len(questions) < FEWEST:
-        raise ValueError(
-            f"{counted(len(questions), 'question')} will not do: one half is for Table 1, the "
-            f"other for Tables 2 and 3; give at least {FEWEST}"
-        )
     known = [number for number, question in enumerate(questions) if question.gold]
     if not known:
         raise ValueError("no question says which of its passages are relevant; give gold")
-    for name in pipelines:
-        if Pipeline(name).spanned:
-            raise ValueError(f"--pipelines {name}: the tables are of passages, not of spans")
     found = {
         name: [each.passages for each in retrieval.rankings(Pipeline(name), max(DEPTHS))]
         for name in pipelines
     }
-    longest = {name: max(len(each[number]) for number in known) for name, each in found.items()}
-    if max(longest.values()) < K:
-        most = counted(max(longest.values()), "document")
-        raise ValueError(f"no question has more than {most}; the tables take {K}")
     for name, each in found.items():
-        most_behind = max(map(len, each[len(each) // 2 :]))
-        if halved and most_behind < K:
+        most = max(map(len, each[len(each) // 2 :]))
+        if most < K:
             raise ValueError(
-                f"no question of the second half has more than "
-                f"{counted(most_behind, 'document')} ({name}); Tables 2 and 3, which are of that "
-                f"half, take {K}: give one of its questions as many, or the questions in another "
-                "order"
+                f"no question of the second half has more than {counted(most, 'document')} "
+                f"({name}); Tables 2 and 3, which are of that half, take {K}: give one of its "
+                "questions as many, or the questions in another order"
             )
+    longest = {name: max(map(len, each)) for name, each in found.items()}
     rankings: dict[int, dict[str, Judged]] = {
         number: {
             name: [(each.text, each.id in questions[number].gold) for each in ranked[number]]
@@ -179,7 +153,7 @@ class _Asking:
     rankings: Mapping[int, Mapping[str, Judged]]
     abstain: PromptTemplate
 
-    def effects(self) -> tuple[dict[int, dict[str, list[float]]], list[dict[str, str]]]:
+    def effects(self) -> tuple[dict[int, dict[str, list[float]]], list[Failure]]:
         """Return the effects by question, pipeline and rank, 0 if relevant; and the failures."""
         questions = self.retrieval.data.questions
         asked = {
@@ -233,7 +207,7 @@ class _Asking:
             (questions[number], dict(zip(cells[number], each, strict=True)))
             for number, each in kept.items()
         ]
-        return {"failures": failures, **controlled.table_1(said)}
+        return {"failures": [*map(asdict, failures)], **controlled.table_1(said)}
 
     def tables_2_and_3(self, table_1: Outcomes | None, pipelines: Sequence[str]) -> Outcomes:
         """Return the comparison of the second half, by what the first half says of the model."""
@@ -274,44 +248,36 @@ class _Asking:
 def _parts(found: Outcomes, ids: Sequence[str]) -> Parts:
     paper, compared = found["published_percent"], found["tables_2_and_3"]
     measures, label = found["table_4"], found["model"]
-    if compared is None:
-        yield PAPER["no_model"]
+    first, *_ = settings = compared["settings"]
+    where = f"{label}, {first['pipeline']}"
+    yield f"\nTable 1: accuracy by slot of the relevant passage ({where})"
+    if found["table_1"] is None:
+        yield (
+            "Not measured: no question of the first half has a retrieved relevant passage and "
+            "four weak distractors. MaxRel and MinDist need it."
+        )
     else:
-        first, *_ = settings = compared["settings"]
-        where = f"{label}, {first['pipeline']}"
-        yield f"\nTable 1: accuracy by slot of the relevant passage ({where})"
-        if found["table_1"] is None:
-            yield (
-                "Not measured: no question of the first half has a retrieved relevant passage and "
-                "four weak distractors. MaxRel and MinDist need it."
-            )
-        else:
-            yield from controlled.parts(found["table_1"], paper["table_1"])
-            yield from tables.left_out(found["table_1"]["failures"], ids, "Table 1")
-        yield f"\nTable 2: accuracy by strategy, k = 5 ({where})"
-        yield _strategies({"here": first}, paper["table_2"])
-        yield f"\nTable 3: accuracy by retrieval and strategy, k = 5 ({label})"
-        yield _strategies({each["pipeline"]: each for each in settings}, paper["table_3"])
-        asked = [each["id"] for each in compared["questions"]]
-        for each in settings:
-            failures = [
-                {**one, "question": asked[one["question"]], "at": one["strategy"]}
-                for one in each["failures"]
-            ]
-            where = f"Tables 2 and 3, {each['pipeline']}, k={K}"
-            yield from tables.left_out(failures, asked, where)
-        yield "\nTable 4: questions with a hard distractor in the top k"
-        yield _depths("Hard", measures, paper["table_4"])
+        yield from controlled.parts(found["table_1"], paper["table_1"])
+        yield from tables.left_out(found["table_1"]["failures"], ids, "Table 1")
+    yield f"\nTable 2: accuracy by strategy, k = 5 ({where})"
+    yield _strategies({"here": first}, paper["table_2"])
+    yield f"\nTable 3: accuracy by retrieval and strategy, k = 5 ({label})"
+    yield _strategies({each["pipeline"]: each for each in settings}, paper["table_3"])
+    asked = [each["id"] for each in compared["questions"]]
+    for each in settings:
+        where = f"Tables 2 and 3, {each['pipeline']}, k={K}"
+        yield from tables.left_out(each["failures"], asked, where)
+    yield "\nTable 4: questions with a hard distractor in the top k"
+    yield _depths("Hard", measures, paper["table_4"])
     some = next(figure for each in measures.values() for figure in each.values())
     judged = counted(len(some["outcomes"]), "question")
     yield f"\nFigure 1: the top k of {judged} (the paper's figures are drawn)"
     for measure in ("HITS", "Precision", "MaxDE", "MeanDE"):
-        if any(name.startswith(measure) for each in measures.values() for name in each):
-            yield _depths(measure, measures, {})
+        yield _depths(measure, measures, {})
     if len({frozenset(each) for each in measures.values()}) > 1:
         yield "-: deeper than any ranking of that pipeline."
     yield from tables.left_out(found["failures"], ids, "Tables 1 and 4 and Figure 1")
-    yield PAPER["footnote" if compared else "relevance_footnote"]
+    yield PAPER["footnote"]
 
 
 def _strategies(settings: Mapping[str, Outcomes], paper: Mapping[str, Sequence[float]]) -> Table:

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-FIRST = 32
-"""If a model fails on this many questions at the start, the others are not asked."""
-
 Measured: TypeAlias = Mapping[str, Any]
 """A figure: mean, 95% interval (None of a single question) and the outcome of each question."""
 
@@ -55,15 +52,14 @@ def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int],
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks a model about questions; `ids` are what all of them are called."""
+    """Asks a model about questions."""
 
     console: Console
     client: ModelClient
-    ids: Sequence[str]
 
     def answers(
         self, what: str, asked: Mapping[int, Sequence[Request]], *, at: str, fewest: int = 1
-    ) -> tuple[dict[int, tuple[Response, ...]], list[dict[str, str]]]:
+    ) -> tuple[dict[int, tuple[Response, ...]], list[Failure]]:
         """Ask everything about each question, and leave out those that the model fails on.
 
         Parameters
@@ -85,33 +81,30 @@ class Asking:
         Raises
         ------
         GenerationError
-            If fewer remain, of the first 32 or of all, or the model would fail whatever it is
-            asked.
+            If fewer remain, or the model would fail whatever it is asked.
         """
-        numbers, rows = [*asked], list[list[Response | Failed]]()
-        watching = watched(self.console, what, sum(map(len, asked.values())))
+        requests = [request for each in asked.values() for request in each]
+        watching = watched(self.console, what, len(requests))
         with watching as advance, keeping(self.client.journal):
-            for some in (numbers[:FIRST], numbers[FIRST:]):
-                found = self.client.answers_or_failures(
-                    [request for number in some for request in asked[number]],
-                    on_failure=lambda *_: None,
-                    on_answer=advance,
-                    on_wait=self.console.say,
-                )
-                one = iter(found)
-                rows += [[next(one) for _ in asked[number]] for number in some]
-                kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
-                failures = [
-                    {"question": self.ids[numbers[row]], "at": at, "reason": _reason(rows[row])}
-                    for row in range(len(rows))
-                    if row not in kept
-                ]
-                if failures and len(kept) < fewest:
-                    raise GenerationError(
-                        f"the model has failed on {len(failures)} of "
-                        f"{counted(len(rows), 'question')}, and the tables take at least {fewest}; "
-                        f"the first failure: {failures[0]['reason']}"
-                    )
+            found = self.client.answers_or_failures(
+                requests,
+                on_failure=lambda *_: None,
+                on_answer=advance,
+                on_wait=self.console.say,
+            )
+        numbers, one = [*asked], iter(found)
+        rows = [[next(one) for _ in each] for each in asked.values()]
+        kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
+        failures = [
+            Failure(question=numbers[row], strategy=at, reason=_reason(rows[row]))
+            for row in range(len(rows))
+            if row not in kept
+        ]
+        if failures and len(kept) < fewest:
+            raise GenerationError(
+                f"the model has failed on {len(failures)} of {counted(len(rows), 'question')}, and "
+                f"the tables take at least {fewest}; the first failure: {failures[0].reason}"
+            )
         return {numbers[row]: each for row, each in kept.items()}, failures
 
 
@@ -119,13 +112,9 @@ def _reason(row: Sequence[Response | Failed]) -> str:
     return next(each.reason for each in row if isinstance(each, Failed))
 
 
-def left_out(failures: Iterable[Mapping[str, str]], ids: Sequence[str], where: str) -> Parts:
+def left_out(failures: Iterable[Mapping[str, Any]], ids: Sequence[str], where: str) -> Parts:
     """Say which questions are left out of `where`, and why; `ids` are those of all."""
-    known = [
-        Failure(question=ids.index(each["question"]), strategy=each["at"], reason=each["reason"])
-        for each in failures
-    ]
-    return failure_lines(known, ids, where)
+    return failure_lines([Failure(**each) for each in failures], ids, where)
 
 
 def measured(outcomes: Scores) -> Measured:

@@ -201,5 +201,5 @@ def test_the_command_refuses_what_has_no_meaning(capsys: pytest.CaptureFixture[s
     data = ["--data", str(READERS / "questions.jsonl"), "--n", "5", "--measure", "attention"]
     assert main(["probe", "tests.cli.answering:even", *data]) == 2
     assert "needs a local model" in capsys.readouterr().err
-    assert main(["probe", str(READERS / "uniform"), *data, "--max-calls", "9"]) == 2
-    assert "leave --slots and --max-calls out" in " ".join(capsys.readouterr().err.split())
+    assert main(["probe", str(READERS / "uniform"), *data, "--plan"]) == 2
+    assert "leave --slots and --plan out" in " ".join(capsys.readouterr().err.split())
