@@ -48,7 +48,7 @@ from instruments.corpus import ABSTENTION, Fact, Key, Style, ask, keys, write
 from instruments.words import VALUES
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Bools, Scores
-from shared_core.demo import EmbedTexts
+from shared_core.cli.collection import EmbedTexts
 from shared_core.evaluation import (
     GRADERS,
     Extent,

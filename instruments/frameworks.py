@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.llms import LLM
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import PromptTemplate as LangChainPrompt
 from langchain_core.runnables import Runnable, RunnablePassthrough
 from llama_index.core import PromptTemplate as LlamaIndexPrompt
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
@@ -20,10 +22,8 @@ from pydantic import PrivateAttr
 
 import langchain_posrag
 import llamaindex_posrag
-from langchain_posrag.demo import FunctionEmbeddings
-from llamaindex_posrag.demo import FunctionEmbedding
+from shared_core.cli.collection import EmbedTexts
 from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.demo import EmbedTexts
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity import ANSWER
 
@@ -34,6 +34,40 @@ def embedded_once(texts: Sequence[str]) -> EmbedTexts:
     """Embed texts now, all together; return what looks their vectors up."""
     vectors = dict(zip(texts, EmbeddingModel(default_model()).embed(texts), strict=True))
     return lambda some: np.stack([vectors[text] for text in some])
+
+
+class LangChainEmbeddings(Embeddings):
+    """A function from texts to vectors as LangChain's embedding model."""
+
+    def __init__(self, embed: EmbedTexts) -> None:
+        self._embed = embed
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self._embed(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+class LlamaIndexEmbedding(BaseEmbedding):
+    """A function from texts to vectors as LlamaIndex's embedding model."""
+
+    _embed: EmbedTexts = PrivateAttr()
+
+    def __init__(self, embed: EmbedTexts) -> None:
+        super().__init__()
+        self._embed = embed
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        vector: list[float] = self._embed([text])[0].tolist()
+        return vector
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
 
 
 class LangChainReader(LLM):
@@ -79,7 +113,7 @@ def langchain_chain(
     """Return question -> answer: retriever, prompt, reader."""
     retriever = langchain_posrag.CAUSRetriever.from_documents(
         [Document(id=each["id"], page_content=each["text"]) for each in corpus],
-        FunctionEmbeddings(embed),
+        LangChainEmbeddings(embed),
         **options,
     )
 
@@ -98,7 +132,7 @@ def llamaindex_engine(
     """Return a query engine: retriever, compact synthesis, reader."""
     retriever = llamaindex_posrag.CAUSRetriever.from_nodes(
         [TextNode(id_=each["id"], text=each["text"]) for each in corpus],
-        FunctionEmbedding(embed),
+        LlamaIndexEmbedding(embed),
         **options,
     )
     template = ANSWER.text.replace("{context}", "{context_str}").replace(

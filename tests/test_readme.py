@@ -21,7 +21,7 @@ from llama_index.core.schema import TextNode
 
 import langchain_posrag
 import llamaindex_posrag
-from langchain_posrag.demo import FunctionEmbeddings
+from instruments.frameworks import LangChainEmbeddings
 from shared_core import CAUS, HuggingFaceModel
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.main import main
@@ -43,14 +43,14 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def embeddings() -> FunctionEmbeddings:
+def embeddings() -> LangChainEmbeddings:
     """The real all-MiniLM-L6-v2: to anything less, no question is foreign to the corpus."""
-    return FunctionEmbeddings(EmbeddingModel(default_model()).embed)
+    return LangChainEmbeddings(EmbeddingModel(default_model()).embed)
 
 
 @pytest.fixture
 def names(
-    embeddings: FunctionEmbeddings, postgres: str, monkeypatch: pytest.MonkeyPatch
+    embeddings: LangChainEmbeddings, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Any]:
     """What the README takes for granted: somebody's working chain and query engine."""
     docs = [

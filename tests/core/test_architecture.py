@@ -37,7 +37,7 @@ LAYERS = [
     {"engines"},
     {"gating", "selection"},
     {"caus"},
-    {"comparison", "demo", "options", "tuning"},
+    {"comparison", "options", "tuning"},
     {"api"},
     {"cli"},
 ]

@@ -19,7 +19,7 @@ from instruments.corpus import held_out_corpus
 from instruments.frameworks import Corpus, embedded_once, langchain_chain, llamaindex_engine
 from instruments.prompts import PROMPT
 from shared_core import PositionProfile, Probe, ProbeQuestion, decide_order
-from shared_core.demo import EmbedTexts
+from shared_core.cli.collection import EmbedTexts
 from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ANSWER
 from tests.core.attention.readers import READERS, reader
