@@ -12,7 +12,6 @@ from shared_core.sensitivity.questions import (
     ProbeQuestion,
     key_value_questions,
     read_questions,
-    torch_questions,
 )
 from shared_core.sensitivity.records import profile_folder
 
@@ -33,5 +32,4 @@ __all__ = [
     "profile_folder",
     "published_names",
     "read_questions",
-    "torch_questions",
 ]

@@ -55,8 +55,6 @@ class ProbePlan:
         Tokens of the prompts of those calls.
     estimated
         Whether the tokens are a guess (`estimate_tokens`) and not the model's own count.
-    left_out
-        Questions left out because of ``max_calls``.
     """
 
     questions: int
@@ -65,7 +63,6 @@ class ProbePlan:
     calls: int
     prompt_tokens: int
     estimated: bool
-    left_out: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +94,6 @@ class Probe:
         1 asks every question.
     seed
         Seed of the interval's resampling.
-    max_calls
-        Ask the model at most this often; whole questions are left out. Answers that the journal
-        holds count too, so that a second run comes to the same result; retries do not.
     batch_size, concurrency
         Prompts in a call and calls at once; by default what suits the model.
     attempts
@@ -123,7 +117,6 @@ class Probe:
     confidence: float = 0.95
     looks: int = 5
     seed: int = 0
-    max_calls: int | None = None
     batch_size: int | None = None
     concurrency: int | None = None
     attempts: int = 8
@@ -132,8 +125,7 @@ class Probe:
 
     def __post_init__(self) -> None:
         check_counts_of(self, {"k": 3, "seed": 0, "looks": 1, "attempts": 1})
-        limits = {"max_calls": 1, "batch_size": 1, "concurrency": 1}
-        check_counts_of(self, limits, optional=True)
+        check_counts_of(self, {"batch_size": 1, "concurrency": 1}, optional=True)
         resolve_grader(self.grader)
         if self.measure is not None:
             check_choice(self.measure, "measure", MeasureName)
@@ -161,8 +153,8 @@ class Probe:
         Raises
         ------
         ValueError
-            If a question cannot be asked, or ``max_calls`` does not suffice for one. Of a local
-            model also if a prompt is longer than its context.
+            If a question cannot be asked. Of a local model also if a prompt is longer than its
+            context.
         """
         rotation = self._prepared(model, questions, journal)
         rotation.check_prompts()
@@ -177,7 +169,6 @@ class Probe:
             calls=len(new),
             prompt_tokens=sum(map(counter or estimate_tokens, new)),
             estimated=counter is None,
-            left_out=len(questions) - len(rotation.questions),
         )
 
     def run(
@@ -208,8 +199,8 @@ class Probe:
         Raises
         ------
         ValueError
-            If a question cannot be asked, or ``max_calls`` does not suffice for one. Of a local
-            model also if a prompt is longer than its context; before anything is asked.
+            If a question cannot be asked. Of a local model also if a prompt is longer than its
+            context; before anything is asked.
         GenerationError
             If the model fails on more than ``max_failed`` of the questions, or would fail whatever
             it is asked.
@@ -233,15 +224,12 @@ class Probe:
             )
             if stopped is not None:
                 break
-        if stopped is None and total < len(questions):
-            counts = f"{total} of {len(questions)} questions"
-            stopped = f"max_calls={self.max_calls} suffices for {counts}"
         return self._profile(rotation, analyses.confidence_at, stopped)
 
     def _prepared(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
     ) -> Rotation:
-        """Return what asks the model the questions that `max_calls` suffices for."""
+        """Return what asks the model the questions."""
         grader = resolve_grader(self.grader)
         check_questions(questions, self.k)
         if grader in GRADERS.values():  # any other may be expensive, or a language model
@@ -256,18 +244,11 @@ class Probe:
             concurrency=self.concurrency,
             attempts=self.attempts,
         )
-        width = len(self._slots)
-        affordable = len(questions) if self.max_calls is None else self.max_calls // width
-        if not affordable:
-            raise ValueError(
-                f"max_calls={self.max_calls} does not suffice for one question, "
-                f"which takes {width} calls"
-            )
         return Rotation(
             model=generator,
             measure=measure,
             client=client,
-            questions=questions[:affordable],
+            questions=questions,
             slots=self._slots,
             k=self.k,
             max_failed=self.max_failed,

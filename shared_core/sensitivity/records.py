@@ -6,7 +6,6 @@ import datetime
 import json
 import os
 import platform
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -23,9 +22,6 @@ FORMAT = 1
 
 Interval: TypeAlias = tuple[float, float]
 """Lower and upper bound."""
-
-_FORMER = re.compile(r"\.(former|\d{4}-\d\d-\d\dT\d{6})$")
-"""What `beside` inserts into a file name."""
 
 _DISTRIBUTIONS = {
     "numpy": "numpy",
@@ -147,16 +143,9 @@ def path_of(model: str, suffix: str = ".json") -> Path:
     return profile_folder() / (quote(model, safe="") + suffix)
 
 
-def beside(file: Path, date: str | None) -> Path:
-    """Return the path for a file's former content, named after its date (ISO 8601)."""
-    day = (date or "former").replace(":", "").partition("+")[0]
-    return file.with_name(f"{file.stem}.{day}{file.suffix}")
-
-
 def _saved_names(folder: Path) -> str:
-    """Say which models have a file in a folder; former files kept `beside` one do not count."""
-    stems = (path.stem for path in folder.glob("*.json"))
-    names = sorted(unquote(stem) for stem in stems if not _FORMER.search(stem))
+    """Say which models have a file in a folder."""
+    names = sorted(unquote(path.stem) for path in folder.glob("*.json"))
     return "saved: " + ", ".join(names) if names else "none is saved yet"
 
 

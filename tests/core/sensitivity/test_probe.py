@@ -148,7 +148,7 @@ def test_the_plan_is_what_the_run_costs() -> None:
     """Calls to the one, tokens by its own count or a guess that says it is one."""
     reader = SlotReader(U_SHAPE)
     plan = EXACT.plan(reader, questions(7, 5))
-    assert (plan.questions, plan.slots, plan.calls, plan.kept, plan.left_out) == (7, 5, 35, 0, 0)
+    assert (plan.questions, plan.slots, plan.calls, plan.kept) == (7, 5, 35, 0)
     assert reader.asked == []
     EXACT.run(reader, questions(7, 5))
     assert len(reader.asked) == plan.calls
@@ -158,21 +158,6 @@ def test_the_plan_is_what_the_run_costs() -> None:
     counted = EXACT.plan(reader, questions(7, 5))
     assert not counted.estimated
     assert counted.prompt_tokens == sum(len(prompt.split()) for prompt in reader.asked)
-
-
-def test_whole_questions_are_left_out_to_stay_within_max_calls(tmp_path: Path) -> None:
-    """Never one more call than allowed; and the profile says so. What is kept counts, too:
-
-    else running it again and again would be asking until the result pleases.
-    """
-    probe, journal = Probe(k=5, looks=1, max_calls=23), Journal(tmp_path / "j.jsonl")
-    reader = SlotReader((0.8,) * 5)
-    plan = probe.plan(reader, questions(7, 5))
-    assert (plan.questions, plan.calls, plan.left_out) == (4, 20, 3)
-    for _ in range(2):
-        profile = probe.run(reader, questions(7, 5), journal=journal)
-        assert (profile.n, len(reader.asked)) == (4, 20)
-        assert profile.stopped == "max_calls=23 suffices for 4 of 7 questions"
 
 
 def test_the_interval_allows_for_the_looks() -> None:
@@ -298,7 +283,6 @@ ONE, OTHER = questions(2, 5)
     [
         ({"measure": "logprob"}, [ONE], r"logprob.*needs a local model.*slot-reader"),
         ({"measure": "distraction"}, [ONE], r"'code of 0' has no hard_distractor"),
-        ({"max_calls": 4}, [ONE], r"max_calls=4 does not suffice .* takes 5 calls"),
         ({"grader": "subspan"}, [replace(ONE, answers=("The",))], "The"),
         ({}, [], "no questions"),
         ({}, [ONE, OTHER, ONE], "question 3 repeats question 1"),
@@ -331,7 +315,6 @@ def test_what_cannot_be_asked_is_named_before_anything_is(
         ({"grader": "bleu"}, "bleu"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
         ({"looks": 0}, "looks must be an integer >= 1, got 0"),
-        ({"max_calls": 0}, "max_calls must be an integer >= 1, got 0"),
         ({"measure": "vibes"}, "'accuracy', 'logprob' or 'distraction', got 'vibes'"),
         ({"k": 5, "slots": (0.0, 2.0, 4.0)}, "a slot must be an integer >= 0, got 0.0"),
         ({"k": 5, "slots": (0, 4)}, r"slots must ascend and hold \(0, 2, 4\), got \(0, 4\)"),

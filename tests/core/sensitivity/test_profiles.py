@@ -19,7 +19,6 @@ from shared_core import (
 )
 from shared_core.placement.order_gate import decide_order
 from shared_core.sensitivity import profile_folder
-from shared_core.sensitivity.records import beside
 
 FULL = PositionProfile(
     model="org/Model-7B (q4)",
@@ -88,15 +87,6 @@ def test_a_number_as_a_text_is_no_name_of_a_profile(text: str) -> None:
     """As it is where it was read from the environment or a file of settings."""
     with pytest.raises(ValueError, match=rf"{text!r} is a text.* give the number"):
         CAUS(psi=text)
-
-
-@pytest.mark.parametrize("date", ["2026-01-02T03:04:05+00:00", None])
-def test_a_former_profile_is_no_name_to_load(date: str | None) -> None:
-    """It is kept beside the one that took its place."""
-    path = FULL.save()
-    FULL.save(beside(path, date))
-    with pytest.raises(ProfileNotFoundError, match=r"\(saved: org/Model-7B \(q4\)\)"):
-        PositionProfile.load("nope")
 
 
 @pytest.mark.parametrize(

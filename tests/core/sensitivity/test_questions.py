@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from shared_core.evaluation import GRADERS
 from shared_core.sensitivity import (
     KEY_VALUE,
     ProbeQuestion,
     PromptTemplate,
     key_value_questions,
     read_questions,
-    torch_questions,
 )
 
 WHOLE = {"question": "q", "answers": ["a"], "gold": "g", "distractors": ["d1", "d2"]}
@@ -54,24 +52,8 @@ def test_key_value_questions_are_seeded_and_never_the_same_twice() -> None:
 
 @pytest.mark.parametrize(("n", "k"), [(0, 5), (5, 0)])
 def test_numbers_below_one_are_named(n: int, k: int) -> None:
-    """By both kinds of generated questions."""
-    for questions in (key_value_questions, torch_questions):
-        with pytest.raises(ValueError, match=f"[nk] must be an integer >= 1, got {min(n, k)}"):
-            questions(n, k=k)
-
-
-def test_questions_of_the_torch_api_are_answered_by_their_passage_alone() -> None:
-    """The required call stands in the gold passage and in no distractor."""
-    pytest.importorskip("torch")
-    questions = torch_questions(40, k=10, seed=2)
-    assert questions == torch_questions(40, k=10, seed=2)
-    assert questions != torch_questions(40, k=10, seed=3)
-    for question in questions:
-        assert GRADERS["em"](question.gold, question.answers) == 1
-        assert len(question.distractors) == 9
-        assert len({question.gold, *question.distractors}) == 10
-        assert not any(GRADERS["em"](text, question.answers) for text in question.distractors)
-        assert max(map(len, (question.gold, *question.distractors))) <= 600
+    with pytest.raises(ValueError, match=f"[nk] must be an integer >= 1, got {min(n, k)}"):
+        key_value_questions(n, k=k)
 
 
 def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
