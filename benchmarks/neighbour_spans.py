@@ -36,15 +36,15 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from benchmarks.embedding import embed
 from benchmarks.span_corpora import COLLECTIONS, Collection, beir
-from shared_core import HybridIndex, Passage
-from shared_core.arrays import Scores
-from shared_core.evaluation import (
+from benchmarks.span_measures import (
     Extent,
-    paired_difference_interval,
     reference_coverage,
     rescued_by_neighbour,
     span_recall,
 )
+from shared_core import HybridIndex, Passage
+from shared_core.arrays import Scores
+from shared_core.evaluation import paired_difference_interval
 from shared_core.index import ChunkKeys
 from shared_core.index.engine import neighbours_in
 from shared_core.neighbour_spans import ChunkSource, Expansion, NeighbourSpans, Seed

@@ -44,18 +44,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.embedding import embed
+from benchmarks.span_measures import Extent, rescued_by_neighbour, span_recall
 from instruments.corpus import ABSTENTION, Fact, Key, Style, ask, keys, write
 from instruments.words import VALUES
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Bools, Scores
 from shared_core.cli.collection import EmbedTexts
-from shared_core.evaluation import (
-    GRADERS,
-    Extent,
-    paired_difference_interval,
-    rescued_by_neighbour,
-    span_recall,
-)
+from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.index import ChunkKeys
 from shared_core.index.engine import neighbours_in

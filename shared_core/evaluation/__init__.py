@@ -11,18 +11,11 @@ from shared_core.evaluation.intervals import (
 )
 from shared_core.evaluation.paired_differences import complete_cases
 from shared_core.evaluation.power import minimum_detectable_effect
-from shared_core.evaluation.retrieval import (
-    Extent,
-    reference_coverage,
-    rescued_by_neighbour,
-    retrieval_measures,
-    span_recall,
-)
+from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.evaluation.significance import PairedComparison, compare_paired
 
 __all__ = [
     "GRADERS",
-    "Extent",
     "Grader",
     "InterimAnalyses",
     "PairedComparison",
@@ -33,9 +26,6 @@ __all__ = [
     "mean_interval",
     "minimum_detectable_effect",
     "paired_difference_interval",
-    "reference_coverage",
-    "rescued_by_neighbour",
     "resolve_grader",
     "retrieval_measures",
-    "span_recall",
 ]

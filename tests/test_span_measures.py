@@ -1,4 +1,4 @@
-"""Measures of spans: by hand, against a count of characters, and what is refused."""
+"""The measures of spans that the benchmarks print: against a count of characters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.evaluation import Extent, reference_coverage, rescued_by_neighbour, span_recall
+from benchmarks.span_measures import (
+    Extent,
+    reference_coverage,
+    rescued_by_neighbour,
+    span_recall,
+)
 
 
 def extents() -> st.SearchStrategy[Extent]:
