@@ -14,7 +14,7 @@ from itertools import pairwise
 from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, resolve_grader
-from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
+from shared_core.evaluation.interim import InterimAnalyses, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.ask import ModelClient
 from shared_core.generation.fingerprint import model_fingerprint
@@ -28,7 +28,6 @@ from shared_core.sensitivity.position_sensitivity import (
     THRESHOLD,
     check_slots,
     index_interval,
-    index_slots,
     index_statistic,
 )
 from shared_core.sensitivity.profile import PositionProfile
@@ -90,7 +89,7 @@ class Probe:
         Coverage of the interval, in (0, 1).
     looks
         How often, at most, to check whether the answers suffice. The probe stops early once the
-        interval of the index excludes 1.0, or no longer can. It is corrected for the looks.
+        interval of the index excludes 1.0. It is corrected for the looks.
         1 asks every question.
     seed
         Seed of the interval's resampling.
@@ -301,9 +300,8 @@ def stop_reason(
 ) -> str | None:
     """Return why the probe may stop, as a sentence; None if it goes on or is complete.
 
-    It stops when no answer at all was right, when the interval of the index lies on one side of
-    1.0, or when it could not come to lie above it if every remaining question were answered at
-    the edges alone. Of fewer than two questions with answers nothing is judged.
+    It stops when no answer at all was right, or when the interval of the index lies on one side of
+    1.0. Of fewer than two questions with answers nothing is judged.
 
     Parameters
     ----------
@@ -325,16 +323,6 @@ def stop_reason(
     if not values.any():
         return f"{so_far} not one answer was right"
     statistic, level = index_statistic(slots, k), analyses.confidence_at
-    top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
-    best_case = best_case_interval(
-        values,
-        statistic,
-        edges=[top, bottom],
-        middle=[middle],
-        remaining=analyses.total - asked,
-        confidence=level,
-        seed=seed,
-    )
     interval = bootstrap_interval(values, statistic, confidence=level, seed=seed)
-    reason = interim_decision(interval, best_case=best_case, threshold=THRESHOLD)
+    reason = interim_decision(interval, threshold=THRESHOLD)
     return None if reason is None else f"{so_far} {reason}"
