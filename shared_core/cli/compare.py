@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from shared_core._extras import require
 from shared_core.cli import compare_report as report
 from shared_core.cli import models, options
 from shared_core.cli.console import Console
@@ -22,6 +24,7 @@ from shared_core.comparison import (
 )
 from shared_core.comparison.retrieval import STEPS
 from shared_core.comparison.strategies import DEFAULTS
+from shared_core.comparison.text_report import capitalised
 from shared_core.evaluation import GRADERS
 from shared_core.files import write_whole
 
@@ -100,13 +103,14 @@ def run(arguments: argparse.Namespace) -> int:
         (console.show if arguments.plan else console.say)(line)
     if arguments.plan:
         return 0
-    total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
-    with console.counting("asking", total) as advance, keeping(journal):
+    with console.counting("asking", plan.kept + plan.calls) as advance, keeping(journal):
         result = job.run(on_answer=advance, on_wait=console.say)
     texts = (to_html(result), to_markdown(result), result.to_json())
     for file, text in zip(report.files_of(arguments.output), texts, strict=True):
         write_whole(file, text)
-    console.show(*report.parts(result))
+    markdown: Any = require("rich.markdown", extra="eval")
+    console.show(markdown.Markdown(to_markdown(result)))
+    console.show(f"\n{capitalised(result.verdict.text)}.\n")
     console.show(*report.file_lines(arguments.output, journal), whole=True)
     return 0
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from shared_core.comparison.comparison import Comparison
-from shared_core.comparison.grading import Judge
 from shared_core.comparison.html_report import to_html
-from shared_core.comparison.job import ComparisonJob, ComparisonPlan
-from shared_core.comparison.questions import ComparisonData, Question, RankedCase
+from shared_core.comparison.job import ComparisonPlan
+from shared_core.comparison.questions import ComparisonData, Question
 from shared_core.comparison.reading import read_comparison
-from shared_core.comparison.result import (
-    ComparisonResult,
-    Estimate,
-    Failure,
-    SettingResult,
-    StrategyResult,
-    Verdict,
-)
+from shared_core.comparison.result import ComparisonResult, Failure
 from shared_core.comparison.retrieval import PIPELINES
-from shared_core.comparison.strategies import STRATEGIES, Strategy
+from shared_core.comparison.strategies import STRATEGIES
 from shared_core.comparison.text_report import to_markdown
 
 __all__ = [
@@ -25,18 +17,10 @@ __all__ = [
     "STRATEGIES",
     "Comparison",
     "ComparisonData",
-    "ComparisonJob",
     "ComparisonPlan",
     "ComparisonResult",
-    "Estimate",
     "Failure",
-    "Judge",
     "Question",
-    "RankedCase",
-    "SettingResult",
-    "Strategy",
-    "StrategyResult",
-    "Verdict",
     "read_comparison",
     "to_html",
     "to_markdown",

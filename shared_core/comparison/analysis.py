@@ -15,7 +15,6 @@ from shared_core.comparison.result import (
     SHUFFLE,
     WHERE,
     ComparisonResult,
-    Estimate,
     Failure,
     Flips,
     Layout,
@@ -23,13 +22,12 @@ from shared_core.comparison.result import (
     StepResult,
     StrategyResult,
 )
-from shared_core.comparison.retrieval import Pipeline, RetrievalSetting, members
-from shared_core.comparison.statistics import VerdictBasis
+from shared_core.comparison.retrieval import ALPHAS, RetrievalSetting, members, parse_pipeline
+from shared_core.comparison.statistics import Against, needed, number_of_tests
 from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
 from shared_core.evaluation.intervals import contrast_interval
 from shared_core.evaluation.paired_differences import complete_cases
-from shared_core.evaluation.retrieval import retrieval_measures
-from shared_core.evaluation.significance import compare_paired
+from shared_core.evaluation.significance import PairedComparison, compare_paired
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.responses import Failed, Response
@@ -69,14 +67,11 @@ def analyse(
     """
     options = job.options
     parts = [_Setting(job, number, found, again) for number in range(len(job.settings))]
-    bases, tests = options.testing.bases([part.outcomes for part in parts])
-    settings = tuple(part.result(basis) for part, basis in zip(parts, bases, strict=True))
-    verdicts = {
-        setting.name: (setting.verdict, basis)
-        for setting, basis in zip(settings, bases, strict=True)
-    }
+    outcomes = [part.outcomes for part in parts]
+    compared, tests = options.testing.compared(outcomes), number_of_tests(outcomes)
+    settings = tuple(part.result(each, tests) for part, each in zip(parts, compared, strict=True))
     steps = tuple(_steps(job, parts)) if job.gradings else ()
-    embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
+    embedded = any(parse_pipeline(each.pipeline)[0] in ALPHAS for each in settings)
     passages = (each for part in job.settings for case in part.cases for each in case.passages)
     return ComparisonResult(
         model=job.model.name,
@@ -84,13 +79,10 @@ def analyse(
         questions=job.data.questions,
         passages={passage.id: passage.text for passage in passages},
         settings=settings,
-        verdict=overall_verdict(verdicts, steps),
+        verdict=overall_verdict(settings, steps),
         graders=tuple(grading.name for grading in job.gradings) or (SAME,),
         tests=tests,
         shuffles=options.shuffles,
-        confidence=options.confidence,
-        power=options.power,
-        effect=options.effect,
         seed=options.seed,
         template=options.template.text,
         profile=None if options.known_profile is None else options.known_profile.model,
@@ -113,12 +105,9 @@ def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult
         for step, less in _without(part.retrieved, job.options.layouts[0])
         if less in ranked
     }
-    testing = job.options.testing
     compared = compare_paired(
         {at: (found[:, 0], found[:, 1]) for at, found in pairs.items() if len(found) > 1},
-        confidence=testing.confidence,
-        power=testing.power,
-        seed=testing.seed,
+        seed=job.options.seed,
     )
     for (step, name), gain in compared.items():
         yield StepResult(step=step, setting=name, gain=gain, seconds=job.seconds.get(step))
@@ -126,7 +115,7 @@ def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult
 
 def _without(setting: RetrievalSetting, first: Layout) -> Iterator[tuple[str, str]]:
     """Yield each step of a setting, and its layout, with the name of the setting without it."""
-    for step in Pipeline(setting.pipeline).steps:
+    for step in parse_pipeline(setting.pipeline)[1]:
         yield step, replace(setting, pipeline=setting.pipeline.replace(step, "")).name
     if setting.layout != first:
         step = f"question {WHERE[setting.layout]} instead of {WHERE[first]}"
@@ -218,7 +207,7 @@ class _Setting:
             return Flips(changed=testing.estimate(alone), again=None) if alone else None
         interval = None
         if len(both) > 1:
-            bounds = contrast_interval(both, [1, -1], confidence=testing.confidence)
+            bounds = contrast_interval(both, [1, -1])
             interval = (max(bounds[0], -1.0), min(bounds[1], 1.0))
         with_it, without = (testing.estimate(column) for column in zip(*both, strict=True))
         return Flips(
@@ -253,30 +242,30 @@ class _Setting:
                 changed[question] = float(not self.job.options.same(second, str(first)))
         return changed
 
-    def result(self, basis: VerdictBasis) -> SettingResult:
-        """Return what came of it; `basis` holds the differences."""
+    def result(self, against: Against, tests: int) -> SettingResult:
+        """Return what came of it, with its differences, of so many that all are corrected for."""
         found = [self.retrieved.cases[number].passages for number in self.answers]
-        gold = [
-            tuple(relevant_ids(ranked, question.gold))
-            for question, ranked in zip(self.asked, found, strict=True)
-        ]
-        ids = tuple(tuple(passage.id for passage in ranked) for ranked in found)
-        return SettingResult(
+        setting = SettingResult(
             pipeline=self.retrieved.pipeline,
             k=self.retrieved.k,
             questions=tuple(self.answers),
             failures=tuple(self.failures),
-            passages=ids,
-            gold_ranks=tuple(map(_gold_rank, ids, gold)),
-            retrieval=self._retrieval(ids, gold),
-            strategies=tuple(self._strategy(name, basis) for name in self.names),
-            questions_needed=basis.needed,
-            verdict=setting_verdict(basis) if self.job.gradings else flip_verdict(self.flips),
+            passages=tuple(tuple(passage.id for passage in ranked) for ranked in found),
+            gold_known=sum(bool(question.gold) for question in self.asked),
+            gold_ranks=tuple(
+                _gold_rank(ranked, question.gold)
+                for question, ranked in zip(self.asked, found, strict=True)
+            ),
+            strategies=tuple(self._strategy(name, against[name]) for name in self.names),
+            questions_needed=needed(self.outcomes, tests),
             layout=self.retrieved.layout,
             flips=self.flips,
         )
+        graded = bool(self.job.gradings)
+        verdict = setting_verdict(setting, tests) if graded else flip_verdict(self.flips)
+        return replace(setting, verdict=verdict)
 
-    def _strategy(self, name: str, basis: VerdictBasis) -> StrategyResult:
+    def _strategy(self, name: str, against: Mapping[str, PairedComparison]) -> StrategyResult:
         answered = [each[name] for each in self.answers.values()]
         by_order = self.graded[name]
         outcomes = {
@@ -291,42 +280,15 @@ class _Setting:
             by_order=by_order,
             outcomes=outcomes,
             estimates={grader: estimate(each) for grader, each in outcomes.items()},
-            against=basis.against[name],
+            against=against,
         )
-
-    def _retrieval(
-        self, ids: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]
-    ) -> dict[str, Estimate]:
-        """Return the measures of rankings, over the questions whose gold passages are known."""
-        known = [row for row, relevant in enumerate(gold) if relevant]
-        if not known:
-            return {}
-        k = self.retrieved.k
-        found = retrieval_measures(
-            # A retriever may have returned a passage twice; its first place counts.
-            {str(row): [*dict.fromkeys(ids[row])] for row in known},
-            {str(row): dict.fromkeys(gold[row], 1) for row in known},
-            ["hit@1", f"hit@{k}", f"nDCG@{k}", "MRR"],
-        )
-        estimate = self.job.options.testing.estimate
-        return {name: estimate(values.tolist()) for name, values in found.items()}
 
 
 def _text(response: Response) -> str:
     return response if isinstance(response, str) else f"{probability_of(response):.6f}"
 
 
-def relevant_ids(ranked: Sequence[Passage], gold: Sequence[str]) -> Iterator[str]:
-    """Yield the ids of what holds the answer; a span with a gold passage stands for it."""
-    missing = {*gold}
-    for passage in ranked:
-        found = {*members(passage)} & {*gold}
-        if found:
-            yield passage.id
-        missing -= found
-    yield from (id for id in gold if id in missing)
-
-
-def _gold_rank(ranked: Sequence[str], gold: Sequence[str]) -> int | None:
-    """Return the best rank of a passage that holds the answer; None if there is no such passage."""
-    return next((rank for rank, id in enumerate(ranked) if id in gold), None)
+def _gold_rank(ranked: Sequence[Passage], gold: Sequence[str]) -> int | None:
+    """Return the best rank of a passage or span that holds a gold passage; None if none does."""
+    ranks = (rank for rank, each in enumerate(ranked) if not {*gold}.isdisjoint(members(each)))
+    return next(ranks, None)

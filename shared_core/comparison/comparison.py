@@ -12,24 +12,18 @@ from functools import cached_property
 from pathlib import Path
 
 from shared_core.arrays import Embed
-from shared_core.checking import (
-    check_choice,
-    check_count,
-    check_counts_of,
-    check_distinct,
-    check_fractions,
-)
+from shared_core.checking import check_choice, check_count, check_counts_of, check_distinct
 from shared_core.comparison.grading import LOGPROB, AnyGrader, Grading, name_of, same_answer
 from shared_core.comparison.job import ComparisonJob
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult, Layout
-from shared_core.comparison.retrieval import DEFAULT_K, GIVEN, Pipeline, Reranker, Retrieval
+from shared_core.comparison.retrieval import DEFAULT_K, GIVEN, Reranker, Retrieval, parse_pipeline
 from shared_core.comparison.statistics import Testing
 from shared_core.comparison.strategies import (
     DEFAULTS,
     AnyStrategy,
+    by_name,
     make_strategies,
-    with_baselines,
 )
 from shared_core.generation.ask import ModelClient
 from shared_core.generation.journal import Journal
@@ -44,6 +38,9 @@ from shared_core.sensitivity.profile import PositionProfile
 class Comparison:
     """Compares arrangement strategies on the same questions, passages and model.
 
+    Intervals are of 95%, and tests at 0.05. Each leg of a pipeline is searched 50 passages deep
+    before fusion and optional steps.
+
     Attributes
     ----------
     pipelines
@@ -56,14 +53,18 @@ class Comparison:
         Most tokens of the passages of a prompt, >= 1, by `estimate_tokens`: as many of the k as it
         holds, or with ``+spans`` fewer with their neighbours. None: no limit.
     strategies
-        Names in `STRATEGIES`, placements, or custom `Strategy` objects. ``"sequential"`` and
-        ``"shuffle"`` always take part, as they are. ``"distraction_aware"`` takes part on request:
+        Names in `STRATEGIES`, or placements, also of your own. ``"sequential"`` and ``"shuffle"``
+        always take part, as they are, also in place of placements of these names.
+        ``"distraction_aware"`` takes part on request:
         it shows a local model every passage alone, and does harm on the readers where it is not
         known which passages hold the answer (``python -m benchmarks.distraction``).
     shuffles
         Random orders per question; its outcome by ``"shuffle"`` is their mean.
     graders
-        Names in `GRADERS`, functions of answer and references, or `Judge`. The first one decides.
+        Names in `GRADERS`, or functions of answer and references, such as a language model that
+        judges; the first one decides. No answer to a question is graded twice in a run. A function
+        that is to see the question, or to keep its scores, can close over them: over a mapping of
+        references to questions, say, or over a file.
         ``("logprob",)``: the probability of the first accepted answer by a local model, which shows
         from fewer questions what an order changes, and of models that answer badly. Questions
         without accepted answers are not graded; it is told how many answers the order changes.
@@ -90,13 +91,6 @@ class Comparison:
         Name of the embedding model, for the record.
     reranker
         Question and texts to scores, for pipelines with ``+rerank``.
-    fetch_k
-        Depth of each leg's search before fusion and reranking, >= 1.
-    confidence
-        Coverage of the intervals, in (0, 1); 1 less this is the level of the tests.
-    power, effect
-        The chance at which a difference counts as detectable, and the difference for which the
-        result says how many questions would show it; both in (0, 1).
     seed
         Of shuffles and intervals, >= 0.
     max_failed
@@ -130,10 +124,6 @@ class Comparison:
     embed: Embed | None = None
     embedding: str | None = None
     reranker: Reranker | None = None
-    fetch_k: int = 50
-    confidence: float = 0.95
-    power: float = 0.8
-    effect: float = 0.03
     seed: int = 0
     max_failed: float = MAX_FAILED
     batch_size: int | None = None
@@ -142,14 +132,14 @@ class Comparison:
 
     def __post_init__(self) -> None:
         for name in self.pipelines or ():
-            Pipeline(name)
+            parse_pipeline(name)
         if self.ks is not None:
             object.__setattr__(self, "ks", tuple(check_count(k, "k", 2) for k in self.ks))
-        check_counts_of(self, {"fetch_k": 1, "seed": 0, "shuffles": 1, "attempts": 1})
+        check_counts_of(self, {"seed": 0, "shuffles": 1, "attempts": 1})
         check_counts_of(self, {"batch_size": 1, "concurrency": 1, "token_budget": 1}, optional=True)
         check_distinct("pipelines", (GIVEN,) if self.pipelines is None else self.pipelines)
         check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
-        with_baselines(self.strategies)
+        by_name(self.strategies)
         check_distinct("graders", [*map(name_of, self.graders)])
         if LOGPROB in self.graders and len(self.graders) > 1:
             raise ValueError("the grader 'logprob' asks for no answers that others could grade")
@@ -161,7 +151,6 @@ class Comparison:
                 "layouts move the question in the default prompt: in a template of your own it "
                 "stands where you put it; compare once with each"
             )
-        check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
         check_max_failed(self.max_failed)
         _ = self.known_profile, self.known_curve
 
@@ -189,7 +178,7 @@ class Comparison:
             If a pipeline or strategy needs what is not given, or a grader cannot use a reference.
         """
         generator = as_generator(model)
-        gradings = [Grading(grader, journal) for grader in self.graders] if data.answered else []
+        gradings = [*map(Grading, self.graders)] if data.answered else []
         for grading in gradings:
             grading.check(data.questions)
         if LOGPROB in self.graders and not (data.answered and isinstance(generator, ScoringModel)):
@@ -201,7 +190,6 @@ class Comparison:
             data=data,
             embed=self.embed,
             reranker=self.reranker,
-            fetch_k=self.fetch_k,
             token_budget=self.token_budget,
         )
         return ComparisonJob(
@@ -254,9 +242,7 @@ class Comparison:
     @property
     def testing(self) -> Testing:
         """How differences are judged."""
-        return Testing(
-            confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
-        )
+        return Testing(seed=self.seed)
 
     @cached_property
     def known_profile(self) -> PositionProfile | None:

@@ -7,18 +7,12 @@ import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple, Self
 
 from shared_core._extras import require
 from shared_core.comparison import text_report
-from shared_core.comparison.result import (
-    SEQUENTIAL,
-    ComparisonResult,
-    SettingResult,
-    StrategyResult,
-)
+from shared_core.comparison.result import ComparisonResult, SettingResult, StrategyResult
 from shared_core.wording import counted, shortened
 
 MOST_QUESTIONS, MOST_FAILURES = 100, 20
@@ -76,14 +70,13 @@ class Scale:
 
 
 class Row(NamedTuple):
-    """A mean with its interval, in a plot; `band` is half the width of a band around 0."""
+    """A mean with its interval, in a plot."""
 
     label: str
     text: str
     mean: float
     interval: tuple[float, float] | None
     kind: str = "plain"
-    band: float = 0.0
 
 
 def to_html(result: ComparisonResult) -> str:
@@ -101,7 +94,7 @@ def to_html(result: ComparisonResult) -> str:
     environment = jinja.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
-    gains = [gain_rows(setting, 1 - result.confidence) for setting in result.settings]
+    gains = [*map(gain_rows, result.settings)]
     bounds = (each for rows in gains for row in rows for each in (row.mean, *(row.interval or ())))
     text: str = environment.from_string(_asset("page.html")).render(
         result=result,
@@ -111,9 +104,8 @@ def to_html(result: ComparisonResult) -> str:
         text=text_report,
         counted=counted,
         shortened=shortened,
-        sentence=partial(_sentence, result),
         mean_rows=mean_rows,
-        gold_by_rank=partial(gold_by_rank, result),
+        gold_by_rank=gold_by_rank,
         gold_by_slot=gold_by_slot,
         labels=labels,
         order_text=order_text,
@@ -133,27 +125,18 @@ def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _sentence(result: ComparisonResult, text: str) -> str:
-    """Return a clause as a sentence; a strategy's name keeps its lower case."""
-    names = {strategy.name for setting in result.settings for strategy in setting.strategies}
-    return f"{text if text.partition(' ')[0] in names else text_report.capitalised(text)}."
-
-
 def _hashed(text: str) -> str:
     """Return the hash by which a policy admits this style or script alone: others are not run."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def gain_rows(setting: SettingResult, level: float) -> list[Row]:
+def gain_rows(setting: SettingResult) -> list[Row]:
     """Return the differences from the ranked order."""
-    rows = []
-    for strategy in setting.strategies:
-        gain = strategy.against.get(SEQUENTIAL)
-        if gain is not None:
-            figures = (gain.difference, gain.interval, gain.shown(level), gain.detectable)
-            rows.append(Row(strategy.name, text_report.signed(gain), *figures))
-    return rows
+    return [
+        Row(name, text_report.signed(gain), gain.difference, gain.interval, gain.shown)
+        for name, gain in setting.over_ranked.items()
+    ]
 
 
 def mean_rows(setting: SettingResult, grader: str) -> list[Row]:
@@ -165,15 +148,13 @@ def mean_rows(setting: SettingResult, grader: str) -> list[Row]:
     ]
 
 
-def gold_by_rank(result: ComparisonResult, setting: SettingResult) -> list[int]:
+def gold_by_rank(setting: SettingResult) -> list[int]:
     """Return how many questions have their best gold passage at each rank, and last at none.
 
     Empty if it is known of no question.
     """
-    known = sum(bool(result.questions[question].gold) for question in setting.questions)
-    found = [rank for rank in setting.gold_ranks if rank is not None]
-    counts = [found.count(rank) for rank in range(setting.k)]
-    return [*counts, known - len(found)] if known else []
+    counts = [setting.gold_ranks.count(rank) for rank in range(setting.k)]
+    return [*counts, setting.gold_known - sum(counts)] if setting.gold_known else []
 
 
 def gold_by_slot(setting: SettingResult) -> tuple[int, list[tuple[str, list[float]]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,14 +51,11 @@ class ComparisonPlan:
     kept
         Different prompts and readings whose answers are in the journal.
     calls
-        Different prompts that are still to be asked.
-    reads
-        Strategy -> readings of the model that are needed before the prompts are known: first
-        rounds of ``"two_round"``, single passages of ``"distraction_aware"``.
-    to_come
-        Most prompts that these readings can add.
-    prompt_tokens, read_tokens
-        Tokens of the prompts of `calls`, and of `reads`.
+        Most calls: different prompts that are still to be asked, and readings that come before
+        some of them (first rounds of ``"two_round"``, single passages of ``"distraction_aware"``),
+        with all the prompts that these may add.
+    prompt_tokens
+        Tokens of their prompts.
     estimated
         Whether the tokens are estimated (`estimate_tokens`) and not counted by the model.
     """
@@ -70,10 +66,7 @@ class ComparisonPlan:
     ks: tuple[int, ...]
     kept: int
     calls: int
-    reads: Mapping[str, int]
-    to_come: int
     prompt_tokens: int
-    read_tokens: int
     estimated: bool
 
 
@@ -116,20 +109,22 @@ class ComparisonJob:
         again = [*self._again(arranged)]
         known = replace(self.client, repetition=2).kept(again)
         new += [prompt for prompt in again if prompt not in known]
-        unread = {prompt: where for prompt, where in self._reads.items() if prompt not in read}
+        new += [prompt for prompt in self._reads if prompt not in read]
+        texts = [text for text, *_ in new]
+        texts += [
+            case.template.render(case.documents, case.question)
+            for place, (_, case) in self._cases.items()
+            if place not in arranged
+        ]
         counter = getattr(self.model, "count_tokens", None)
-        count = counter or estimate_tokens
         return ComparisonPlan(
             questions=len(self.data.questions),
             settings=len(self.settings),
             strategies=len(self.strategies),
             ks=tuple(dict.fromkeys(setting.k for setting in self.settings)),
             kept=len(answered) + len(known) + len(read),
-            calls=len(new),
-            reads={**Counter(name for (_, name, _), *_ in unread.values())},
-            to_come=len(self._cases) - len(arranged),
-            prompt_tokens=sum(count(prompt) for prompt, *_ in new),
-            read_tokens=sum(count(prompt) for prompt, *_ in unread),
+            calls=len(texts),
+            prompt_tokens=sum(map(counter or estimate_tokens, texts)),
             estimated=counter is None,
         )
 
@@ -154,9 +149,7 @@ class ComparisonJob:
             If the model fails on more than `Comparison.max_failed` of the questions of a setting,
             or would fail whatever it is asked.
         ValueError
-            If a judge does not return a number in [0, 1].
-        MissingExtraError
-            If ir-measures is not installed.
+            If a grader does not return a number in [0, 1].
         """
         reasons: dict[int, dict[int, str]] = {}
 
@@ -260,7 +253,7 @@ class ComparisonJob:
             check_failed(said, len(setting.cases), self.options.max_failed, setting.name)
 
     def _grade_one(self, answers: Found, where: Where) -> None:
-        """Grade one answer, so that a judge that fails does so before everything is asked."""
+        """Grade one answer, so that a grader that fails does so before everything is asked."""
         for request, answer in answers.items():
             if not isinstance(answer, Failed):
                 *_, number = where[request][0]

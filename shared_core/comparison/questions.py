@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
-from typing import Any
 
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.scoring.fusion import EPS
-from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
+from shared_core.sensitivity.questions import check_repeats
 from shared_core.types import Passage
 
 
@@ -115,8 +113,8 @@ class ComparisonData:
     Attributes
     ----------
     questions
-        At least one, and none twice: equal texts are one question if they have the same gold
-        passages or the same passages in `ranking`, or, without a ranking, the same answers.
+        At least one, and none twice: equal texts are one question if they have the same passages
+        in `ranking`, or, without a ranking, the same answers.
     passages
         The collection, each id once. It holds every passage that a question names. Neighbour
         spans need ``document`` and ``number`` in their metadata: a document, and the place in it.
@@ -169,14 +167,10 @@ class ComparisonData:
     def _check_distinct(self) -> None:
         """Raise ValueError if a question occurs twice, or two are reported under one id."""
         # Without a ranking equal texts retrieve the same: other answers alone are other evidence.
+        texts = (frozenset(self.by_id[id].text for id in each.ranking) for each in self.questions)
         check_repeats(
-            (each.question, self._texts(each.ranking) or frozenset(each.answers))
-            for each in self.questions
-        )
-        # Unknown gold passages are not those of another question: the number stands for them.
-        check_repeats(
-            (each.question, self._texts(each.gold) or number)
-            for number, each in enumerate(self.questions)
+            (each.question, found or frozenset(each.answers))
+            for each, found in zip(self.questions, texts, strict=True)
         )
         seen: dict[str, int] = {}
         for number, each in enumerate(self.questions, start=1):
@@ -187,33 +181,12 @@ class ComparisonData:
                     "each an id of its own"
                 )
 
-    def _texts(self, ids: Iterable[str]) -> frozenset[str]:
-        return frozenset(self.by_id[id].text for id in ids)
-
-    @classmethod
-    def from_probe(cls, questions: Sequence[ProbeQuestion]) -> ComparisonData:
-        """Return a probe's questions over the union of all their passages.
-
-        There is no ranking then, so a retrieval pipeline has to make one.
-        """
-        collected = Collection()
-        asked = []
-        for question in questions:
-            gold = collected.add(question.gold)
-            for text in (*question.distractors, question.hard_distractor):
-                if text is not None:
-                    collected.add(text)
-            asked.append(
-                Question(question=question.question, answers=question.answers, gold=(gold,))
-            )
-        return cls(questions=tuple(asked), passages=collected.passages)
-
 
 class Collection:
-    """Collects passages, equal texts once."""
+    """Collects passages, equal texts once; it begins with those of a file of documents."""
 
-    def __init__(self) -> None:
-        self._by_id: dict[str, Passage] = {}
+    def __init__(self, passages: Iterable[Passage] = ()) -> None:
+        self._by_id = {passage.id: passage for passage in passages}
         self._unnamed: dict[str, str] = {}
 
     def __contains__(self, id: object) -> bool:
@@ -224,10 +197,8 @@ class Collection:
         """The passages, in the order in which they were first added."""
         return tuple(self._by_id.values())
 
-    def add(
-        self, text: str, id: str | None = None, metadata: Mapping[str, Any] | None = None
-    ) -> str:
-        """Add a text unless it is there, and return its id; an id is made if there is none.
+    def add(self, text: str, id: str | None = None) -> str:
+        """Add a text unless it is there, and return its id: without one its number, as ``#1``.
 
         Raises
         ------
@@ -237,14 +208,7 @@ class Collection:
         if not text.strip():
             raise ValueError(f"a passage must not be blank, got {text!r}")
         if id is None:
-            id = self._unnamed.get(text) or self._free_id()
-            self._unnamed[text] = id
-        known = self._by_id.setdefault(id, Passage(id, text, metadata or {}))
-        if known.text != text:
-            generated = ", one of which has no id" if id in self._unnamed.values() else ""
-            raise ValueError(f"passage id {id!r} stands for two different texts{generated}")
+            id = self._unnamed.setdefault(text, f"#{len(self._unnamed) + 1}")
+        if self._by_id.setdefault(id, Passage(id, text)).text != text:
+            raise ValueError(f"passage id {id!r} stands for two different texts")
         return id
-
-    def _free_id(self) -> str:
-        numbered = (f"#{number}" for number in count(len(self._unnamed) + 1))
-        return next(id for id in numbered if id not in self._by_id)

@@ -30,7 +30,7 @@ def read_comparison(
     - ``documents``: what the user's own retriever returned, best first; each a text, or an object
       with ``text`` and perhaps an ``id``, or, with a file of documents, the id of one. ``gold``, if
       known: one or several of their places (from 0) or ids.
-    - ``gold`` and ``distractors``: texts, as for the probe.
+    - ``gold`` and ``distractors``, and perhaps ``hard_distractor``: texts, as for the probe.
     - with a file of documents, ``gold``, if known: one or several of its ids.
 
     A line of `documents` has ``id`` (or ``_id``) and ``text``, and may have a ``title``, which is
@@ -55,10 +55,7 @@ def read_comparison(
     """
     if n is not None:
         check_count(n, "n")
-    collected = Collection()
-    if documents is not None:
-        for _ in read_lines(Path(documents), partial(_placed, collected)):
-            pass
+    collected = Collection(() if documents is None else read_passages(documents))
     parse = partial(_question, collected, documents is not None)
     asked = [*read_lines(Path(questions), parse)]
     if not asked:
@@ -71,7 +68,8 @@ def read_comparison(
 def read_passages(path: str | Path) -> list[Passage]:
     """Read documents, each with its ``metadata``, an object, if it has any.
 
-    A line is that of the `documents` of `read_comparison`.
+    A line is that of the `documents` of `read_comparison`; its ``document`` and ``number`` are put
+    into the metadata, too.
 
     Raises
     ------
@@ -87,19 +85,14 @@ def read_passages(path: str | Path) -> list[Passage]:
         metadata = data.get("metadata") or {}
         if not isinstance(metadata, Mapping):
             raise ValueError(f"metadata must be an object, got {shorten_json(metadata)}")
-        passages[id] = Passage(id, text, metadata)
+        place = {name: data[name] for name in ("document", "number") if name in data}
+        passages[id] = Passage(id, text, {**metadata, **place})
 
     for _ in read_lines(Path(path), parse):
         pass
     if not passages:
         raise ValueError(f"{path} holds no documents")
     return [*passages.values()]
-
-
-def _placed(collected: Collection, data: Mapping[str, Any]) -> None:
-    id, text = _document(data, collected)
-    place = {name: data[name] for name in ("document", "number") if name in data}
-    collected.add(text, id, place)
 
 
 def _document(data: Mapping[str, Any], known: Container[str]) -> tuple[str, str]:
@@ -130,7 +123,7 @@ def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Qu
         if not gold:
             raise ValueError("distractors are given without the gold passage")
         _several(data, "distractors")
-        for text in _strings(data, "distractors"):
+        for text in (*_strings(data, "distractors"), *_strings(data, "hard_distractor")):
             collected.add(text)
     else:
         raise ValueError(

@@ -103,9 +103,9 @@ class StrategyResult:
         Grader -> mean outcome.
     against
         Baseline (``"sequential"``, ``"shuffle"``) -> difference by the deciding grader. Its
-        `adjusted` is corrected for all comparisons of the whole result, and `detectable` is at
-        their corrected level. A baseline has none against itself. The shuffle's is the negative of
-        the ranked order's, and both count as one. Empty for a single question.
+        `adjusted` is corrected for all comparisons of the whole result. A baseline has none against
+        itself. The shuffle's is the negative of the ranked order's, and both count as one. Empty
+        for a single question.
     """
 
     name: str
@@ -172,6 +172,9 @@ class Verdict:
     strategy: str | None = None
 
 
+_NOT_JUDGED = Verdict(kind="too_few", text="not judged yet")
+
+
 @dataclass(frozen=True, kw_only=True)
 class SettingResult:
     """All strategies on the passages of one pipeline and one k.
@@ -190,18 +193,16 @@ class SettingResult:
         The others.
     passages
         Question -> rank -> id of the passage.
+    gold_known
+        Number of questions whose gold passages are known.
     gold_ranks
         Question -> rank of the best-ranked gold passage; None where none is among them, or none
         is known.
-    retrieval
-        Measure (``"hit@1"``, ``"hit@k"``, ``"nDCG@k"``, ``"MRR"`` with the k in figures) -> mean
-        over the questions whose gold passages are known; empty if there are none.
     strategies
         The baselines first.
     questions_needed
-        How many questions would show a difference of `ComparisonResult.effect` between any of
-        the strategies and the ranked order, with a chance of about `ComparisonResult.power`; None
-        for a single question.
+        How many questions would show a difference of 0.03 between any of the strategies and the
+        ranked order, with a chance of about 80%; None for a single question.
     verdict
         What follows.
     """
@@ -211,11 +212,11 @@ class SettingResult:
     questions: tuple[int, ...]
     failures: tuple[Failure, ...]
     passages: tuple[tuple[str, ...], ...]
+    gold_known: int
     gold_ranks: tuple[int | None, ...]
-    retrieval: Mapping[str, Estimate]
     strategies: tuple[StrategyResult, ...]
     questions_needed: int | None
-    verdict: Verdict
+    verdict: Verdict = _NOT_JUDGED
     layout: Layout = "after"
     flips: Flips | None = None
 
@@ -228,11 +229,25 @@ class SettingResult:
     def hit_rates(self) -> tuple[float, ...]:
         """Share of the questions whose best gold passage has each rank, as `CAUS` takes them.
 
-        Over those whose gold passages are known; empty if there are none.
+        Over those whose gold passages are known; empty if there are none. The first is hit@1, and
+        their sum hit@k.
         """
-        known = self.retrieval and next(iter(self.retrieval.values())).n
-        found = [rank for rank in self.gold_ranks if rank is not None]
-        return tuple(found.count(rank) / known for rank in range(self.k)) if known else ()
+        if not self.gold_known:
+            return ()
+        return tuple(self.gold_ranks.count(rank) / self.gold_known for rank in range(self.k))
+
+    @property
+    def over_ranked(self) -> dict[str, PairedComparison]:
+        """Strategy -> difference from the ranked order."""
+        return {
+            each.name: each.against[SEQUENTIAL]
+            for each in self.strategies
+            if SEQUENTIAL in each.against
+        }
+
+    def shown(self, kind: Literal["better", "worse"]) -> dict[str, PairedComparison]:
+        """Return the strategies that are shown to beat the ranked order, or to lose against it."""
+        return {name: each for name, each in self.over_ranked.items() if each.shown == kind}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,10 +279,6 @@ class StepResult:
         return self.seconds is None
 
 
-FORMAT = 2
-"""Format 1 had no outcomes by order, and p-values that took noise for differences."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult:
     """The result of a comparison.
@@ -290,11 +301,6 @@ class ComparisonResult:
         Number of comparisons that the p-values are corrected for.
     shuffles
         Orders drawn per question for ``"shuffle"``.
-    confidence, power
-        Coverage of the intervals, 1 less the level of the tests; and the chance behind
-        `PairedComparison.detectable` and `questions_needed`.
-    effect
-        The difference that `SettingResult.questions_needed` is for.
     seed
         Of shuffles and intervals.
     template
@@ -308,6 +314,8 @@ class ComparisonResult:
         other layouts than the first gain.
     version
         Version of posrag.
+    format
+        Of the JSON. Formats 1 and 2, of versions before the first release, had other fields.
     """
 
     model: str
@@ -319,9 +327,6 @@ class ComparisonResult:
     graders: tuple[str, ...]
     tests: int
     shuffles: int
-    confidence: float
-    power: float
-    effect: float
     seed: int
     template: str
     profile: str | None = None
@@ -329,6 +334,7 @@ class ComparisonResult:
     version: str | None = None
     token_budget: int | None = None
     steps: tuple[StepResult, ...] = ()
+    format: Literal[3] = 3
 
     @property
     def baselines(self) -> tuple[str, ...]:
@@ -337,8 +343,7 @@ class ComparisonResult:
 
     def to_json(self) -> str:
         """Return all of it as JSON; the same result gives the same text."""
-        fields = {"format": FORMAT, **asdict(self)}
-        lines = (f'"{name}": {json.dumps(value)}' for name, value in fields.items())
+        lines = (f'"{name}": {json.dumps(value)}' for name, value in asdict(self).items())
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
     @classmethod
@@ -354,18 +359,11 @@ class ComparisonResult:
         """
         pydantic: Any = require("pydantic", extra="eval")
         try:
-            data: Any = json.loads(text)
-            if not isinstance(data, dict) or "format" not in data:
-                raise ValueError(f"format {FORMAT} is missing")
-            if (number := data.pop("format")) != FORMAT:
-                raise ValueError(
-                    f"it has format {number}, and this version of posrag reads {FORMAT}; compare "
-                    "again: answers that were kept are not asked for again"
-                )
-            return cast(Self, pydantic.TypeAdapter(cls).validate_python(data))
+            return cast(Self, pydantic.TypeAdapter(cls).validate_json(text))
         except pydantic.ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise ValueError(f"not the JSON of a comparison: {where}: {first['msg']}") from error
-        except ValueError as error:
-            raise ValueError(f"not the JSON of a comparison: {error}") from error
+            where = ": ".join([*map(str, first["loc"]), first["msg"]])
+            raise ValueError(
+                f"not the JSON of a comparison by this version of posrag: {where}; compare again: "
+                "answers that were kept are not asked for again"
+            ) from error

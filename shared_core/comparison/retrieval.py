@@ -60,6 +60,9 @@ ALIKE = 0.95
 DEFAULT_K = 10
 """Default number of passages, where there are as many."""
 
+FETCHED = 50
+"""Depth of each leg's search before fusion, and of the ranking that steps are taken on."""
+
 Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 """(question, texts) -> relevance of each text; higher is better."""
 
@@ -70,20 +73,13 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     Raises
     ------
     ValueError
-        If a passage does not give its place in its document, or two have the same place.
+        If a passage does not give its place in its document.
     """
-    places: dict[tuple[str, int], Passage] = {}
     for passage in passages:
-        place = KEYS.numbered(passage)
-        if place is None:
+        if KEYS.numbered(passage) is None:
             raise ValueError(
                 f"{SPANNED} needs document and number of every passage, its place in its document; "
                 f"passage {passage.id!r} has {dict(passage.metadata)}"
-            )
-        if (other := places.setdefault(place, passage)) is not passage:
-            raise ValueError(
-                f"{SPANNED} needs a different place for every passage; {other.id!r} and "
-                f"{passage.id!r} are both number {place[1]} of document {place[0]!r}"
             )
     return PassageNeighbours(passages, KEYS)
 
@@ -127,54 +123,22 @@ def places_of(passages: Sequence[Passage]) -> list[Place]:
     return [KEYS.chunk(passage).place for passage in passages]
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """What the name of a pipeline says.
-
-    Attributes
-    ----------
-    name
-        One of `PIPELINES`, with its suffixes.
+def parse_pipeline(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return where the passages of a pipeline come from, in `PIPELINES`, and its steps, in `STEPS`.
 
     Raises
     ------
     ValueError
         If there is no pipeline of that name.
     """
-
-    name: str
-
-    def __post_init__(self) -> None:
-        if self.base not in PIPELINES or self.name != self.base + "".join(self.steps):
-            raise ValueError(
-                f"no pipeline {self.name!r}; there are {', '.join(PIPELINES)}, each also with some "
-                f"of {', '.join(STEPS)}, in this order"
-            )
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """What is done with the passages found."""
-        return tuple(step for step in STEPS if step[1:] in self.name.split("+")[1:])
-
-    @property
-    def spanned(self) -> bool:
-        """Whether passages are expanded by their neighbours."""
-        return SPANNED in self.steps
-
-    @property
-    def reranked(self) -> bool:
-        """Whether a reranker orders the passages found."""
-        return RERANKED in self.steps
-
-    @property
-    def base(self) -> str:
-        """Where passages come from."""
-        return self.name.partition("+")[0]
-
-    @property
-    def embedded(self) -> bool:
-        """Whether it has a dense leg, which needs an embedding model."""
-        return self.base in ALPHAS
+    base, *named = name.split("+")
+    steps = tuple(step for step in STEPS if step[1:] in named)
+    if base not in PIPELINES or name != base + "".join(steps):
+        raise ValueError(
+            f"no pipeline {name!r}; there are {', '.join(PIPELINES)}, each also with some of "
+            f"{', '.join(STEPS)}, in this order"
+        )
+    return base, steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,8 +176,6 @@ class Retrieval:
         For the pipelines with a dense leg.
     reranker
         For the pipelines with ``+rerank``.
-    fetch_k
-        Depth of each leg's search before fusion, and of the ranking that steps are taken on.
     token_budget
         Most tokens of the passages of a prompt (`estimate_tokens`); None: no limit.
     seconds
@@ -224,7 +186,6 @@ class Retrieval:
     data: ComparisonData
     embed: Embed | None
     reranker: Reranker | None
-    fetch_k: int
     token_budget: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -251,23 +212,23 @@ class Retrieval:
         questions = self.data.questions
         if pipelines is None:
             pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
-        retrieving = [name for name in pipelines if Pipeline(name).base != GIVEN]
+        retrieving = [name for name in pipelines if parse_pipeline(name)[0] != GIVEN]
         if retrieving:
             _check_retrievable(retrieving[0], questions)
         # A smaller k is the beginning of the largest one's ranking.
         most = DEFAULT_K if ks is None else max(ks)
-        ranked = {name: self.rankings(Pipeline(name), most) for name in pipelines}
+        ranked = {name: self.rankings(name, most) for name in pipelines}
         return tuple(
             RetrievalSetting(
                 pipeline=name,
                 k=k,
-                cases=tuple(self._expanded(Pipeline(name), [each.top(k) for each in rankings])),
+                cases=tuple(self._expanded(name, [each.top(k) for each in rankings])),
             )
             for name, rankings in ranked.items()
             for k in _reached(ranked, ks)
         )
 
-    def rankings(self, pipeline: Pipeline, k: int) -> list[RankedCase]:
+    def rankings(self, pipeline: str, k: int) -> list[RankedCase]:
         """Return the best `k` passages of each question, not expanded, or as many as there are.
 
         Raises
@@ -276,13 +237,13 @@ class Retrieval:
             If the pipeline needs what is not given, or the reranker does not return one number
             per text.
         """
-        steps = [step for step in pipeline.steps if step != SPANNED]
+        base, steps = parse_pipeline(pipeline.removesuffix(SPANNED))
         if PER_SOURCE in steps and not any(map(KEYS.document_of, self.data.passages)):
             raise ValueError(
                 f"{PER_SOURCE} needs the document of the passages, and none names one; passage "
                 f"{self.data.passages[0].id!r} has {dict(self.data.passages[0].metadata)}"
             )
-        found = self._found(pipeline, max(k, self.fetch_k) if steps else k)
+        found = self._found(base, max(k, FETCHED) if steps else k)
         for step in steps:
             found = self._timed(step, partial(self._taken, step), found)
         return [case.top(k) for case in found]
@@ -306,8 +267,8 @@ class Retrieval:
         order = np.argsort(-scores, kind="stable")
         return replace(pool.at(order), scores=tuple(scores[order].tolist()))
 
-    def _expanded(self, pipeline: Pipeline, rankings: list[RankedCase]) -> list[RankedCase]:
-        if pipeline.spanned:
+    def _expanded(self, pipeline: str, rankings: list[RankedCase]) -> list[RankedCase]:
+        if pipeline.endswith(SPANNED):
             spans = NeighbourSpans(token_budget=None)
             if self.token_budget is not None:
                 spans = NeighbourSpans(window="auto", token_budget=self.token_budget)
@@ -328,13 +289,13 @@ class Retrieval:
         self.seconds[step] = max(self.seconds.get(step, 0.0), float(np.median(np.diff(times))))
         return taken
 
-    def _found(self, pipeline: Pipeline, k: int) -> list[RankedCase]:
-        if pipeline.base == GIVEN:
+    def _found(self, base: str, k: int) -> list[RankedCase]:
+        if base == GIVEN:
             return [self._given(question, k) for question in self.data.questions]
-        if pipeline.base == SPARSE:
+        if base == SPARSE:
             return [self._by_words(text, k) for text in self._texts]
         ranked = self._index.search_batch(
-            self._texts, self._vectors, k=k, fetch_k=self.fetch_k, alpha=ALPHAS[pipeline.base]
+            self._texts, self._vectors, k=k, fetch_k=FETCHED, alpha=ALPHAS[base]
         )
         return [
             RankedCase(question=text, passages=tuple(each.passages), scores=tuple(each.scores))
@@ -406,15 +367,10 @@ def _reached(ranked: Mapping[str, Sequence[RankedCase]], ks: Sequence[int] | Non
     longest = {name: max(len(each.passages) for each in found) for name, found in ranked.items()}
     name = min(longest, key=longest.__getitem__)
     there = longest[name]
-    if there < 2:
-        raise ValueError(
-            f"no question has more than {counted(there, 'passage')} ({name}); an order takes 2"
-        )
     if ks is None:
-        ks = (min(DEFAULT_K, there),)
+        ks = (max(2, min(DEFAULT_K, there)),)
     if there < max(ks):
         raise ValueError(
-            f"k={max(ks)}, but no question has more than {counted(there, 'passage')} ({name}); "
-            f"give --k {there}, or ks=({there},)"
+            f"k={max(ks)} (--k), but no question has more than {counted(there, 'passage')} ({name})"
         )
     return ks

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from shared_core.comparison.result import BASELINES, SEQUENTIAL, SHUFFLE, Estimate
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.paired_differences import paired_differences
-from shared_core.evaluation.power import fewest_questions, questions_needed
-from shared_core.evaluation.significance import PairedComparison, compare_paired
+from shared_core.evaluation.power import questions_needed
+from shared_core.evaluation.significance import CONFIDENCE, PairedComparison, compare_paired
 
 Outcomes = Mapping[str, Sequence[Sequence[float]]]
 """Strategy -> question -> outcome of each of its orders, the same questions in all."""
@@ -27,26 +26,12 @@ class Testing:
 
     Attributes
     ----------
-    confidence
-        Coverage of an interval; 1 less the level of the tests.
-    power
-        Chance to show a difference that is called detectable.
-    effect
-        Difference for which it is said how many questions show it.
     seed, resamples
         Of the intervals.
     """
 
-    confidence: float
-    power: float
-    effect: float
     seed: int
     resamples: int = 10_000
-
-    @property
-    def level(self) -> float:
-        """Level of the tests."""
-        return 1 - self.confidence
 
     def estimate(self, outcomes: Sequence[float]) -> Estimate:
         """Return the mean outcome with its interval."""
@@ -56,39 +41,17 @@ class Testing:
             interval = bootstrap_interval(
                 values[:, None],
                 lambda means: means[:, 0],
-                confidence=self.confidence,
+                confidence=CONFIDENCE,
                 resamples=self.resamples,
                 seed=self.seed,
             )
         return Estimate(mean=float(values.mean()), interval=interval, n=len(values))
 
-    def bases(self, settings: Sequence[Outcomes]) -> tuple[list[VerdictBasis], int]:
-        """Return what the verdict on each setting rests on.
+    def compared(self, settings: Sequence[Outcomes]) -> list[Against]:
+        """Compare every strategy with both baselines, in every setting.
 
-        Returns
-        -------
-        bases, tests
-            Setting by setting; and the number of comparisons that every p-value is corrected for
-            (Holm) and every detectable difference allows for (Bonferroni, which is not smaller).
-            Settings of fewer than two questions have no differences, but are counted.
+        Settings of fewer than two questions have no differences, but are counted.
         """
-        tests = sum(2 * len(outcomes) - 3 for outcomes in settings)
-        bases = [
-            VerdictBasis(
-                testing=self,
-                against=against,
-                n=len(outcomes[SEQUENTIAL]),
-                # Of Bonferroni's level, as Holm's is until another test rejects.
-                fewest=fewest_questions(self.level / tests),
-                needed=self._needed(outcomes, tests),
-                alike=_alike(outcomes),
-            )
-            for outcomes, against in zip(settings, self._compared(settings, tests), strict=True)
-        ]
-        return bases, tests
-
-    def _compared(self, settings: Sequence[Outcomes], tests: int) -> list[Against]:
-        """Compare every strategy with both baselines, in every setting."""
         compared = compare_paired(
             {
                 (number, name, baseline): (outcomes[name], outcomes[baseline])
@@ -97,9 +60,7 @@ class Testing:
                 for name in outcomes
                 if name not in (SEQUENTIAL, baseline) and len(outcomes[name]) > 1
             },
-            tests=tests,
-            confidence=self.confidence,
-            power=self.power,
+            tests=number_of_tests(settings),
             resamples=self.resamples,
             seed=self.seed,
         )
@@ -111,77 +72,24 @@ class Testing:
                 found[number][SEQUENTIAL][SHUFFLE] = _reversed(comparison)
         return found
 
-    def _needed(self, outcomes: Outcomes, tests: int) -> int | None:
-        """Return how many questions would show `effect` of any strategy over the ranked order."""
-        if len(outcomes[SEQUENTIAL]) < 2:
-            return None
-        return max(
-            questions_needed(
-                paired_differences(outcomes[name], outcomes[SEQUENTIAL]),
-                self.effect,
-                power=self.power,
-                alpha=self.level / tests,
-            )
-            for name in outcomes
-            if name != SEQUENTIAL
+
+def number_of_tests(settings: Sequence[Outcomes]) -> int:
+    """Return the number of comparisons that every p-value is corrected for (Holm)."""
+    return sum(2 * len(outcomes) - 3 for outcomes in settings)
+
+
+def needed(outcomes: Outcomes, tests: int) -> int | None:
+    """Return how many questions would show `EFFECT` of any strategy over the ranked order."""
+    if len(outcomes[SEQUENTIAL]) < 2:
+        return None
+    return max(
+        questions_needed(
+            paired_differences(outcomes[name], outcomes[SEQUENTIAL]),
+            alpha=(1 - CONFIDENCE) / tests,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerdictBasis:
-    """What the verdict on one setting rests on.
-
-    Attributes
-    ----------
-    testing
-        How differences are judged.
-    against
-        Strategy -> baseline -> difference, corrected for all comparisons of the result.
-    n
-        Questions compared.
-    fewest
-        Questions below which no order is shown to beat the ranked one, unless other differences
-        are shown: Holm's correction then asks less of the rest.
-    needed
-        Questions that would show a difference of `Testing.effect`; None if that is not known.
-    alike
-        0 if no strategy was ever right, 1 if all always were, otherwise None.
-    """
-
-    testing: Testing
-    against: Mapping[str, Mapping[str, PairedComparison]]
-    n: int
-    fewest: int
-    needed: int | None
-    alike: float | None = None
-
-    @cached_property
-    def over_ranked(self) -> dict[str, PairedComparison]:
-        """Strategy -> difference from the ranked order."""
-        return {name: by[SEQUENTIAL] for name, by in self.against.items() if SEQUENTIAL in by}
-
-    @cached_property
-    def gains(self) -> dict[str, PairedComparison]:
-        """Those that are shown to beat the ranked order."""
-        return self._shown("better")
-
-    @cached_property
-    def losses(self) -> dict[str, PairedComparison]:
-        """Those that are shown to lose against it."""
-        return self._shown("worse")
-
-    @property
-    def beats_shuffle(self) -> bool:
-        """Whether any order is shown to beat shuffling."""
-        return any(self.better(by[SHUFFLE]) for by in self.against.values() if SHUFFLE in by)
-
-    def better(self, comparison: PairedComparison) -> bool:
-        """Whether a gain is shown."""
-        return comparison.shown(self.testing.level) == "better"
-
-    def _shown(self, kind: str) -> dict[str, PairedComparison]:
-        level = self.testing.level
-        return {name: each for name, each in self.over_ranked.items() if each.shown(level) == kind}
+        for name in outcomes
+        if name != SEQUENTIAL
+    )
 
 
 def _reversed(comparison: PairedComparison) -> PairedComparison:
@@ -191,11 +99,3 @@ def _reversed(comparison: PairedComparison) -> PairedComparison:
     return replace(
         comparison, difference=0.0 - comparison.difference, interval=(0.0 - upper, 0.0 - lower)
     )
-
-
-def _alike(outcomes: Outcomes) -> float | None:
-    """Return 0 if no strategy was ever right, 1 if all always were, otherwise None."""
-    values = {
-        value for by_question in outcomes.values() for orders in by_question for value in orders
-    }
-    return values.pop() if values in ({0.0}, {1.0}) else None

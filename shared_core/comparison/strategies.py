@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from shared_core.attention import Case, OneRound, TwoRound
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import RankedCase
-from shared_core.comparison.result import BASELINES, SHUFFLE
+from shared_core.comparison.result import BASELINES, SEQUENTIAL, SHUFFLE
 from shared_core.comparison.retrieval import places_of
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
@@ -33,21 +33,25 @@ Reading: TypeAlias = Mapping[Request, Response]
 """What the model answered to the requests of `Strategy.reads`."""
 
 
-class Strategy(Protocol):
+@dataclass(frozen=True)
+class Strategy:
     """Arranges the passages of each question, by whatever it knows about them.
 
     One that reads the model by itself, and not by the model's own methods, also has a method
     ``read``, from requests of `reads` to one response for each.
     """
 
+    options: Comparison
+    model: Generator
+
     @property
     def name(self) -> str:
         """Name under which its results are reported."""
-        ...
+        raise NotImplementedError
 
     def reads(self, case: RankedCase) -> list[Request]:
         """Return the requests that the model must answer before the case can be ordered."""
-        ...
+        return []
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order or several of the passages, which are ranked best first.
@@ -57,23 +61,11 @@ class Strategy(Protocol):
         GenerationError
             If the model does not give an order.
         """
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class _Strategy:
-    """One of the package's own, which asks the model nothing before it orders."""
-
-    options: Comparison
-    model: Generator
-
-    def reads(self, case: RankedCase) -> list[Request]:
-        """Return nothing."""
-        return []
-
-
-@dataclass(frozen=True)
-class Placed(_Strategy):
+class Placed(Strategy):
     """One placement."""
 
     placement: Placement
@@ -100,10 +92,10 @@ class Placed(_Strategy):
 
 
 @dataclass(frozen=True)
-class Shuffled(_Strategy):
+class Shuffled(Strategy):
     """Random orders, different for each question, so that the draw favours no slot."""
 
-    name: ClassVar[str] = "shuffle"
+    name = SHUFFLE
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return `Comparison.shuffles` orders, which depend only on the question and k."""
@@ -117,10 +109,10 @@ class Shuffled(_Strategy):
 
 
 @dataclass(frozen=True)
-class ByCurve(_Strategy):
+class ByCurve(Strategy):
     """One round: U-shaped by the model's known attention to each position (GoodPositions)."""
 
-    name: ClassVar[str] = "attention"
+    name = "attention"
 
     def __post_init__(self) -> None:
         _local(self.model, self.name)
@@ -138,10 +130,10 @@ class ByCurve(_Strategy):
 
 
 @dataclass(frozen=True)
-class TwoRounds(_Strategy):
+class TwoRounds(Strategy):
     """Two rounds: ranked and placed by the attention in the first one (GoodPositions)."""
 
-    name: ClassVar[str] = "two_round"
+    name = "two_round"
     _cases: dict[Request, RankedCase] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -174,7 +166,7 @@ class TwoRounds(_Strategy):
 
 
 @dataclass(frozen=True)
-class DistractionAware(_Strategy):
+class DistractionAware(Strategy):
     """Puts the highest utility where the model reads best; utility is relevance less harm.
 
     Relevance is `RankedCase.relevance`, and harm the distracting effect (lambda = 1): 1 less the
@@ -182,7 +174,7 @@ class DistractionAware(_Strategy):
     the answer keeps the model from abstaining as well, and it is not known here which ones do.
     """
 
-    name: ClassVar[str] = "distraction_aware"
+    name = "distraction_aware"
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, ScoringModel):
@@ -243,73 +235,59 @@ DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need no knowledge of the model."""
 
 _OTHERS: dict[str, Callable[[Comparison, Generator], Strategy]] = {
-    each.name: each for each in (Shuffled, ByCurve, TwoRounds, DistractionAware)
+    SHUFFLE: Shuffled,
+    "attention": ByCurve,
+    "two_round": TwoRounds,
+    "distraction_aware": DistractionAware,
 }
 """What is no `Placed`, by name; the shuffle of a comparison differs from question to question."""
 
 STRATEGIES = {**PLACEMENTS, **_OTHERS}
 """Name -> the placement, or what makes the strategy."""
 
-AnyStrategy: TypeAlias = str | Placement | Strategy
-"""A name in `STRATEGIES`, a placement, or a custom strategy."""
+AnyStrategy: TypeAlias = str | Placement
+"""A name in `STRATEGIES`, or a placement."""
 
 
 def make_strategies(
     specs: Sequence[AnyStrategy], options: Comparison, model: Generator
 ) -> tuple[Strategy, ...]:
-    """Return what `with_baselines` names; a custom strategy stays as it is.
+    """Return the baselines and what is asked for.
 
     Raises
     ------
     ValueError
-        If one needs what is not given.
+        As `by_name`, or if one needs what is not given.
     """
     return tuple(
         Placed(options, model, each)
         if isinstance(each, Placement)
-        else (_OTHERS[each](options, model) if isinstance(each, str) else each)
-        for each in with_baselines(specs)
+        else _OTHERS[each](options, model)
+        for each in by_name(specs).values()
     )
 
 
-def with_baselines(specs: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
-    """Return the baselines, followed by the other strategies; placements as such, others by name.
+def by_name(specs: Sequence[AnyStrategy]) -> dict[str, AnyStrategy]:
+    """Return the baselines, as they are, and the other strategies by name, placements as such.
 
     Raises
     ------
     ValueError
-        If there is no strategy, a name is unknown or occurs twice, or something else has the name
-        of a baseline.
+        If there is no strategy, or a name is unknown or occurs twice.
     """
-    known = [*map(_known, specs)]
-    names = [*map(_name, known)]
-    also = "".join(
-        f" ({spec} is {name})"
-        for spec, name in zip(specs, names, strict=True)
-        if isinstance(spec, str) and spec != name
-    )
-    check_distinct(f"strategies{also}", names)
-    baselines = (Sequential(), SHUFFLE)
-    others = [each for each in known if each not in baselines]
-    for each in others:
-        if (name := _name(each)) in BASELINES:
-            raise ValueError(
-                f"strategy {name!r} takes part in every comparison as it is, shuffles by its "
-                f"seed= and shuffles=; {each!r} cannot replace it: leave it out"
-            )
-    return (*baselines, *others)
+    known = [_known(spec) for spec in specs]
+    names = [each if isinstance(each, str) else each.name for each in known]
+    check_distinct("strategies", names)
+    baselines: dict[str, AnyStrategy] = {SEQUENTIAL: Sequential(), SHUFFLE: SHUFFLE}
+    return {**baselines, **dict(zip(names, known, strict=True)), **baselines}
 
 
 def _known(spec: AnyStrategy) -> AnyStrategy:
     """Return the placement of a name, if it is one's; it has several, and its own counts."""
-    if not isinstance(spec, str | type) or spec in _OTHERS:
+    if isinstance(spec, Placement) or (isinstance(spec, str) and spec in _OTHERS):
         return spec
     if spec not in PLACEMENTS:
         raise ValueError(
             f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}, and Placement objects"
         )
     return PLACEMENTS[spec]()
-
-
-def _name(spec: AnyStrategy) -> str:
-    return spec if isinstance(spec, str) else spec.name

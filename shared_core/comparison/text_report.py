@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from shared_core.comparison.result import (
-    SEQUENTIAL,
     ComparisonResult,
     Estimate,
     Failure,
     SettingResult,
     StrategyResult,
 )
-from shared_core.comparison.strategies import DistractionAware
 from shared_core.comparison.verdict import flip_text
 from shared_core.evaluation.graders import MEANINGS
-from shared_core.evaluation.significance import PairedComparison
+from shared_core.evaluation.significance import CONFIDENCE, PairedComparison
 from shared_core.generation.responses import empty_lines
 from shared_core.wording import counted, one_line
 
@@ -28,7 +26,7 @@ UNGRADED = {
 """What stands in the place of a grader."""
 
 NOT_AVAILABLE = "n/a"
-BY_P_VALUE = "one that excludes 0 shows nothing unless its p-value does"
+LEVEL = f"{CONFIDENCE:.0%}"
 
 _MARKS = re.compile(r"[\\`*<|&]|(?<=])\(")
 
@@ -58,20 +56,17 @@ def _blocks(result: ComparisonResult) -> Iterator[str]:
         yield "## What steps and layouts gain"
         yield "\n".join(f"- {escaped(line)}" for line in step_lines(result))
     yield "## How it was measured"
-    yield "\n".join(map(escaped, method_lines(result)))
+    yield escaped(method_text(result))
 
 
 def _rows(result: ComparisonResult, setting: SettingResult) -> Iterator[Sequence[str]]:
-    level = f"{result.confidence:.0%}"
-    heads = (f"less {name} [{level}]" for name in result.baselines)
-    last = ("detectable",) if result.baselines else ()
-    yield ("strategy", *(f"{name} [{level}]" for name in result.graders), *heads, *last)
+    heads = (*result.graders, *(f"less {name}" for name in result.baselines))
+    yield ("strategy", *(f"{head} [{LEVEL}]" for head in heads))
     for strategy in setting.strategies:
         yield (
             strategy.name,
             *(estimate_text(strategy.estimates[name]) for name in result.graders),
             *(difference(strategy, baseline) for baseline in result.baselines),
-            *(detectable(strategy) for _ in last),
         )
 
 
@@ -114,29 +109,15 @@ def signed(comparison: PairedComparison) -> str:
     return f"{comparison.difference:+.2f} [{lower:+.2f}, {upper:+.2f}]"
 
 
-def detectable(strategy: StrategyResult) -> str:
-    """Return the smallest difference from the ranked order that the questions would show."""
-    found = strategy.against.get(SEQUENTIAL)
-    return "" if found is None else smallest(found)
-
-
-def smallest(comparison: PairedComparison) -> str:
-    """Return what is detectable; with few questions it may exceed any possible difference."""
-    return f"{comparison.detectable:.2f}" if comparison.detectable <= 1 else ">1"
-
-
 def retrieval_line(setting: SettingResult) -> str:
     """Say how good the rankings are, as far as gold passages are known."""
-    if not setting.retrieval:
+    if not setting.gold_known:
         return f"Retrieval: {NOT_AVAILABLE}, since no question names its gold passages."
-    measures = ", ".join(
-        f"{name} {estimate_text(estimate)}" for name, estimate in setting.retrieval.items()
-    )
-    known = counted(next(iter(setting.retrieval.values())).n, "question")
-    rates = ", ".join(f"{rate:.3g}" for rate in setting.hit_rates)
+    rates = setting.hit_rates
     return (
-        f"Retrieval, over {known} with gold passages: {measures}. By rank, the best one is found "
-        f"with hit_rates=({rates})."
+        f"Retrieval, over {counted(setting.gold_known, 'question')} with gold passages: hit@1 "
+        f"{rates[0]:.2f}, hit@{setting.k} {sum(rates):.2f}. By rank, the best one is found with "
+        f"hit_rates=({', '.join(f'{rate:.3g}' for rate in rates)})."
     )
 
 
@@ -157,7 +138,7 @@ def step_lines(result: ComparisonResult) -> Iterator[str]:
             if gained > 0:
                 cost += f": {gained / each.seconds:+,.2f} points a second"
         yield (
-            f"{each.step} {verbs[each.gain.shown(1 - result.confidence)]} ({each.setting}): "
+            f"{each.step} {verbs[each.gain.shown]} ({each.setting}): "
             f"{gained:+.1f} [{low:+.1f}, {high:+.1f}] points of {result.graders[0]}, "
             f"p={each.gain.adjusted:.2g}{cost}."
         )
@@ -205,16 +186,6 @@ def left_out(count: int, total: int, where: str) -> str:
     )
 
 
-def questions_asked(result: ComparisonResult) -> str:
-    """Say how many questions were asked, and how many of them the figures rest on if not on all."""
-    asked = len(result.questions)
-    compared = sorted({len(setting.questions) for setting in result.settings})
-    if compared == [asked]:
-        return counted(asked, "question")
-    fewest = f"{compared[0]:,} to " if len(compared) > 1 else ""
-    return f"{counted(asked, 'question')}, {fewest}{compared[-1]:,} of them compared"
-
-
 def meanings(graders: Sequence[str]) -> str:
     """Say what posrag's own graders count as right; empty if there are none of them."""
     means = {**MEANINGS, **UNGRADED}
@@ -222,33 +193,20 @@ def meanings(graders: Sequence[str]) -> str:
     return f"By {'; '.join(known)}. " if known else ""
 
 
-def method_lines(result: ComparisonResult) -> Iterator[str]:
+def method_text(result: ComparisonResult) -> str:
     """Say how the figures came about."""
     tests = (
-        f", each on its own: {BY_P_VALUE}. p-values are those of the within-question permutation "
-        "test of the mean, or of the paired Wilcoxon signed-rank test where it comes to the same: "
-        "between two single orders whose outcomes change by one size, as right and wrong do. They "
-        f"are corrected by Holm for {counted(result.tests, 'comparison')} of this report. "
-        "Detectable is the difference from sequential that this number of questions shows with a "
-        f"chance of about {result.power:.0%} after that correction"
+        ": one that excludes 0 shows nothing unless its p-value does, which is corrected for "
+        f"{counted(result.tests, 'comparison')} (Holm)"
     )
-    yield (
-        f"{questions_asked(result)}; graded by {result.graders[0]}, which decides"
-        + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
-        + meanings(result.graders)
-        + budget_text(result)
-        + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
-        f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions"
-        f"{tests if result.baselines else ''}. sequential is the ranked order, best first."
+    return (
+        f"{counted(len(result.questions), 'question')}; graded by {result.graders[0]}, which "
+        f"decides{''.join(f', and by {name}' for name in result.graders[1:])}. "
+        f"{meanings(result.graders)}{budget_text(result)}sequential is the ranked order, best "
+        f"first; the outcome under shuffle is the mean over {result.shuffles} random orders (seed "
+        f"{result.seed}). In brackets {LEVEL} intervals, each on its own"
+        f"{tests if result.baselines else ''}."
     )
-    if any(each.name == DistractionAware.name for each in result.settings[0].strategies):
-        yield (
-            f"{DistractionAware.name} ranks the passages of a question by relevance less "
-            "distracting effect. Relevance is the score of the pipeline, min-max normalised, or "
-            "(k - rank) / k where there is none. The effect is 1 less the probability that the "
-            "model abstains when it is shown the passage alone; it is not known which passages "
-            "hold the answer."
-        )
 
 
 def capitalised(text: str) -> str:

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, get_args
+from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from shared_core.comparison.result import (
     SEQUENTIAL,
     SHUFFLE,
     Flips,
+    SettingResult,
     StepResult,
     Verdict,
     VerdictKind,
 )
-from shared_core.comparison.statistics import VerdictBasis
-from shared_core.evaluation.significance import PairedComparison
+from shared_core.evaluation.power import EFFECT, POWER, fewest_questions
+from shared_core.evaluation.significance import CONFIDENCE, PairedComparison
 from shared_core.wording import counted
-
-_LIKEWISE: Mapping[VerdictKind, str] = {
-    "put_best_elsewhere": "the ranked order is worse than shuffling in {} as well",
-    "ranked_order_helps": "keep it in {} as well",
-}
-"""What is said of further settings of the same kind, if not "likewise"; gains are all named."""
-
-_IN_OTHERS: Mapping[VerdictKind, str] = {
-    "no_difference": "no difference from the ranked order is shown in {}",
-    "all_wrong": "no answer is right in {}",
-    "all_right": "every answer is right in {}",
-    "too_few": "there are too few questions to tell in {}",
-    "order_not_shown": "it is not shown to matter in {}",
-}
-"""What is said of settings in which nothing is shown."""
 
 _ALL_WRONG = Verdict(
     kind="all_wrong",
@@ -44,11 +29,6 @@ _ALL_RIGHT = Verdict(
     text="every answer is right in every order, so the orders cannot be compared; ask harder "
     "questions, or raise --k",
 )
-
-
-Judged: TypeAlias = Mapping[str, tuple[Verdict, VerdictBasis]]
-"""Name of a setting, such as "hybrid, k=10" -> its verdict, and the figures behind it."""
-
 
 LITTLE = 0.05
 """Share of the answers up to which an order that changes them is said not to matter."""
@@ -77,105 +57,92 @@ def flip_verdict(flips: Flips | None) -> Verdict:
     return Verdict(kind="order_matters" if shown else "order_not_shown", text=flip_text(flips))
 
 
-def setting_verdict(basis: VerdictBasis) -> Verdict:
+def setting_verdict(setting: SettingResult, tests: int) -> Verdict:
     """Return what follows for one setting.
 
-    A difference counts as shown if its corrected p-value is at most the level and its interval
-    lies on one side of 0. A strategy gains if it is shown to beat the ranked order, and by more
-    than shuffling does; otherwise it is the ranked order that is bad. Outcomes that are all
-    alike reflect the set-up and not the order, however many there are. Questions are too few
-    only where no difference from the ranked order is shown.
+    A difference counts as shown if its corrected p-value is at most 0.05 and its interval lies on
+    one side of 0. A strategy gains if it is shown to beat the ranked order, and by more than
+    shuffling does; otherwise it is the ranked order that is bad. Outcomes that are all alike
+    reflect the set-up and not the order, however many there are. Questions are too few only where
+    no difference from the ranked order is shown.
+
+    Parameters
+    ----------
+    setting
+        What came of it.
+    tests
+        Number of comparisons that its p-values are corrected for.
     """
-    if basis.alike is not None:
-        return _ALL_RIGHT if basis.alike else _ALL_WRONG
-    is_shown = basis.gains or basis.losses
-    if not basis.over_ranked or (basis.n < basis.fewest and not is_shown):
-        text = f"too few questions to tell: {basis.n}, where a verdict takes {basis.fewest}; keep "
-        return Verdict(kind="too_few", text=f"{text}the ranked order{_needed(basis)}")
+    outcomes = {
+        outcome
+        for strategy in setting.strategies
+        for orders in next(iter(strategy.by_order.values()))
+        for outcome in orders
+    }
+    if outcomes in ({0.0}, {1.0}):
+        return _ALL_RIGHT if 1.0 in outcomes else _ALL_WRONG
+    gains, losses = setting.shown("better"), setting.shown("worse")
+    # Of Bonferroni's level, as Holm's is until another test rejects.
+    n, fewest = len(setting.questions), fewest_questions((1 - CONFIDENCE) / tests)
+    if not setting.over_ranked or (n < fewest and not (gains or losses)):
+        text = f"too few questions to tell: {n}, where a verdict takes {fewest}; keep the ranked "
+        return Verdict(kind="too_few", text=f"{text}order{_needed(setting)}")
     # Of equal gains the shuffle's counts.
-    gains = {name: (each.difference, name == SHUFFLE) for name, each in basis.gains.items()}
-    best = max(gains, key=gains.__getitem__, default="")
+    best = max(gains, key=lambda name: (gains[name].difference, name == SHUFFLE), default="")
+    against = {strategy.name: strategy.against for strategy in setting.strategies}
     if best and best != SHUFFLE:
-        return Verdict(kind="gain", text=_gain(basis, best), strategy=best)
+        text = f"use {best}: it gains {_span(gains[best])} over the ranked order"
+        over_shuffle = against[best][SHUFFLE]
+        beats_it = ", though it is not shown to beat shuffling"
+        if over_shuffle.shown == "better":
+            beats_it = f" and {_span(over_shuffle)} over shuffling"
+        return Verdict(kind="gain", text=text + beats_it, strategy=best)
     kind: VerdictKind = "no_difference"
-    text = _keep(basis, "here", beats_shuffle=basis.beats_shuffle)
+    beats_shuffle = any(by[SHUFFLE].shown == "better" for by in against.values() if SHUFFLE in by)
+    it = "it" if beats_shuffle else "it or shuffling"
+    text = f"keep the ranked order: no strategy is shown to beat {it} here{_needed(setting)}"
     if best:
         kind = "put_best_elsewhere"
-        worse = f"it is worse than shuffling by {_span(basis.gains[SHUFFLE])}"
-        text = f"do not keep the ranked order: {worse}{_best_of(basis)}"
-    elif SHUFFLE in basis.losses:
+        worse = f"it is worse than shuffling by {_span(gains[SHUFFLE])}"
+        text = f"do not keep the ranked order: {worse}{_best_of(setting)}"
+    elif SHUFFLE in losses:
         kind = "ranked_order_helps"
         text = (
-            f"keep the ranked order: it {_beats_shuffling(basis)}, and no other order is shown "
-            "to beat it"
+            f"keep the ranked order: it beats shuffling by {_span(against[SEQUENTIAL][SHUFFLE])}, "
+            "and no other order is shown to beat it"
         )
-    return Verdict(kind=kind, text=text + _losses(basis))
+    lost = [
+        f"{name} loses {_span(each, sign=-1)}" for name, each in losses.items() if name != SHUFFLE
+    ]
+    return Verdict(kind=kind, text="; ".join([text, *filter(None, [", ".join(lost)])]))
 
 
-def _gain(basis: VerdictBasis, best: str) -> str:
-    """Advise a strategy, with what it gains over both baselines."""
-    text = f"use {best}: it gains {_span(basis.over_ranked[best])} over the ranked order"
-    over_shuffle = basis.against[best][SHUFFLE]
-    if basis.better(over_shuffle):
-        return f"{text} and {_span(over_shuffle)} over shuffling"
-    return f"{text}, though it is not shown to beat shuffling"
-
-
-def _best_of(basis: VerdictBasis) -> str:
-    """Say which strategies do better than a bad ranked order, if any do."""
-    gains = {
-        name: round(each.difference, 9)
-        for name, each in basis.over_ranked.items()
-        if name != SHUFFLE
-    }
+def _best_of(setting: SettingResult) -> str:
+    """Say which strategy does best where the ranked order is bad; empty if there is none."""
+    gains = {name: each for name, each in setting.over_ranked.items() if name != SHUFFLE}
     if not gains:
         return ""
-    most = max(gains.values())
-    if most <= 0:
-        return "; no strategy comes out better than the ranked order"
-    best = [name for name, gained in gains.items() if gained == most]
-    unsure = [name for name in best if name not in basis.gains]
-    but = ", though that is not shown" if unsure else ""
-    if len(unsure) not in (0, len(best)):
-        but += f" of {_listed(unsure)}"
+    best = max(gains, key=lambda name: gains[name].difference)
+    gained = gains[best].difference
+    but = "" if gains[best].shown == "better" else ", which is not shown"
     return (
-        f"; of the strategies {_listed(best)} {'comes' if len(best) == 1 else 'come'} out best "
-        f"({most:+.{_digits(most)}f} from the ranked order{but})"
+        f"; of the strategies {best} comes out best "
+        f"({gained:+.{_digits(abs(gained))}f} from the ranked order{but})"
     )
 
 
-def _beats_shuffling(basis: VerdictBasis) -> str:
-    return f"beats shuffling by {_span(basis.against[SEQUENTIAL][SHUFFLE])}"
-
-
-def _keep(basis: VerdictBasis, where: str, *, beats_shuffle: bool) -> str:
-    """Say that nothing is shown to beat the ranked order, nor shuffling unless a strategy does."""
-    it = "it" if beats_shuffle else "it or shuffling"
-    return f"keep the ranked order: no strategy is shown to beat {it} {where}{_needed(basis)}"
-
-
-def _losses(basis: VerdictBasis, where: str = "") -> str:
-    """Say which strategies are shown to lose against the ranked order; empty if none is."""
-    lost = [
-        f"{name} loses {_span(each, sign=-1)}{where}"
-        for name, each in basis.losses.items()
-        if name != SHUFFLE
-    ]
-    return f"; {', '.join(lost)}" if lost else ""
-
-
-def _needed(basis: VerdictBasis) -> str:
-    if basis.needed is None:
+def _needed(setting: SettingResult) -> str:
+    if setting.questions_needed is None:
         return ""
-    difference = f"a difference of {basis.testing.effect:g}"
-    if basis.needed <= basis.n:
+    n, difference = len(setting.questions), f"a difference of {EFFECT:g}"
+    if setting.questions_needed <= n:
         return (
-            f"; these {counted(basis.n, 'question')} would show {difference} with a chance of "
-            f"about {basis.testing.power:.0%} or more"
+            f"; these {counted(n, 'question')} would show {difference} with a chance of about "
+            f"{POWER:.0%} or more"
         )
     return (
-        f"; it takes about {counted(basis.needed, 'question')} to show {difference} with a "
-        f"chance of {basis.testing.power:.0%}"
+        f"; it takes about {counted(setting.questions_needed, 'question')} to show {difference} "
+        f"with a chance of {POWER:.0%}"
     )
 
 
@@ -191,96 +158,34 @@ def _digits(value: float) -> int:
     return next((digits for digits in range(2, 6) if round(value, digits) > 0), 6)
 
 
-def _listed(parts: Sequence[str]) -> str:
-    """Return an enumeration, as ``a, b and c``; empty if there is nothing."""
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-
-
-def overall_verdict(settings: Judged, steps: Sequence[StepResult] = ()) -> Verdict:
+def overall_verdict(settings: Sequence[SettingResult], steps: Sequence[StepResult] = ()) -> Verdict:
     """Return what follows from all settings.
 
-    What a layout is shown to gain or lose comes first, as orders may not tell. What is advised
-    because of some of them comes with what others show against it; settings in which nothing is
-    shown are counted, and all others are named.
+    What a layout is shown to gain or lose comes first, as orders may not tell. Then comes the
+    kind of verdict that says most, of one setting, or of all in which a strategy gains, with those
+    in which it loses. The other settings are counted.
     """
-    kind = min((verdict.kind for verdict, _ in settings.values()), key=get_args(VerdictKind).index)
-    same = {name: each for name, each in settings.items() if each[0].kind == kind}
-    others = {name: each for name, each in settings.items() if name not in same}
-    advised = [*dict.fromkeys(verdict.strategy for verdict, _ in same.values())]
-    strategies = [strategy for strategy in advised if strategy is not None]
-    (_, basis), *_ = settings.values()
-    said = [
-        *_of_layouts(steps, basis.testing.level),
-        *_headline(kind, same, len(settings)),
-        *_lost(strategies, settings),
-    ]
-    said += [*_shown(kind, strategies, others), *_not_shown(strategies, others)]
-    return Verdict(kind=kind, text="; ".join(said), strategy=advised[0])
+    kind = min((each.verdict.kind for each in settings), key=get_args(VerdictKind).index)
+    same = [each for each in settings if each.verdict.kind == kind]
+    said = [*_of_layouts(steps)]
+    named = same if kind == "gain" else same[:1]
+    said += [f"{each.verdict.text} ({each.name})" for each in named]
+    if len(same) > len(named):
+        said.append(f"likewise in {counted(len(same) - len(named), 'other setting')}")
+    advised = [*dict.fromkeys(each.verdict.strategy for each in same if each.verdict.strategy)]
+    for strategy in advised:
+        if lost := [each.name for each in settings if strategy in each.shown("worse")]:
+            said.append(f"but {strategy} loses in {' and '.join(lost)}")
+    if others := len(settings) - len(same):
+        differ = "differs, see its verdict" if others == 1 else "differ, see their verdicts"
+        said.append(f"{counted(others, 'other setting')} {differ}")
+    return Verdict(kind=kind, text="; ".join(said), strategy=advised[0] if advised else None)
 
 
-def _of_layouts(steps: Sequence[StepResult], level: float) -> Iterator[str]:
+def _of_layouts(steps: Sequence[StepResult]) -> Iterator[str]:
     """Yield what layouts are shown to gain or lose."""
     for each in steps:
-        shown = each.gain.shown(level)
+        shown = each.gain.shown
         if each.of_layout and shown != "open":
             verb, sign = ("gains", 1) if shown == "better" else ("loses", -1)
             yield f"{each.step} {verb} {_span(each.gain, sign=sign)} ({each.setting})"
-
-
-def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:
-    """Yield what is advised, and in which settings."""
-    texts = [f"{verdict.text} ({name})" for name, (verdict, _) in same.items()]
-    if kind == "gain" or len(same) == 1:
-        yield from texts
-    elif kind == "no_difference":
-        bases = [basis for _, basis in same.values()]
-        # Of the setting that needs the most questions beyond those it has.
-        widest = max(bases, key=lambda basis: (basis.needed or 0) - basis.n)
-        which = "any of the " if len(same) == total else ""
-        where = f"in {which}{counted(len(same), 'setting')}"
-        lost = (_losses(basis, f" ({name})") for name, (_, basis) in same.items())
-        beaten = any(basis.beats_shuffle for basis in bases)
-        yield _keep(widest, where, beats_shuffle=beaten) + "".join(lost)
-    else:
-        yield texts[0]
-        yield _LIKEWISE.get(kind, "likewise in {}").format(counted(len(same) - 1, "other setting"))
-
-
-def _lost(strategies: Sequence[str], settings: Judged) -> Iterator[str]:
-    """Yield in which settings strategies that are advised lose against the ranked order."""
-    for strategy in strategies:
-        lost = [
-            f"{_span(basis.losses[strategy], sign=-1)} ({name})"
-            for name, (_, basis) in settings.items()
-            if strategy in basis.losses
-        ]
-        if lost:
-            yield f"but {strategy} loses {_listed(lost)}"
-
-
-def _shown(kind: VerdictKind, strategies: Sequence[str], others: Judged) -> Iterator[str]:
-    """Yield what other settings show of the ranked order and shuffling."""
-    for name, (verdict, basis) in others.items():
-        if verdict.kind == "put_best_elsewhere":
-            better = (each for each in (SHUFFLE, *strategies) if each in basis.gains)
-            than = [
-                f"than {'shuffling' if each == SHUFFLE else each} by {_span(basis.gains[each])}"
-                for each in better
-            ]
-            yield f"the ranked order is worse {_listed(than)} ({name})"
-        if verdict.kind == "ranked_order_helps":
-            but = "but " if kind == "put_best_elsewhere" else ""
-            yield f"{but}the ranked order {_beats_shuffling(basis)} ({name})"
-
-
-def _not_shown(strategies: Sequence[str], others: Judged) -> Iterator[str]:
-    """Yield in how many of the other settings nothing is shown, or only losses not named yet."""
-    numbers: Counter[str] = Counter()
-    for verdict, basis in others.values():
-        if verdict.kind == "no_difference" and basis.losses:
-            if basis.losses.keys().isdisjoint(strategies):
-                numbers["only losses against the ranked order are shown in {}"] += 1
-        elif verdict.kind in _IN_OTHERS:
-            numbers[_IN_OTHERS[verdict.kind]] += 1
-    for text, number in numbers.items():
-        yield text.format(counted(number, "other setting"))

@@ -198,21 +198,11 @@ def grade(grader: Grader, answer: str, references: Sequence[str]) -> float:
     ValueError
         If there is no reference, or the grader returns anything but a number in [0, 1].
     """
-    name = getattr(grader, "__name__", repr(grader))
-    return checked_score(grader(answer, _checked(references)), f"grader {name}")
-
-
-def checked_score(value: object, grader: str) -> float:
-    """Return what a grader returned as a float.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number in [0, 1]; the message names the grader and the value.
-    """
+    value: object = grader(answer, _checked(references))
     if isinstance(value, int | float | np.integer | np.floating | np.bool_) and 0 <= value <= 1:
         return float(value)
-    raise ValueError(f"{grader} must return a number in [0, 1], got {value!r}")
+    name = getattr(grader, "__name__", repr(grader))
+    raise ValueError(f"grader {name} must return a number in [0, 1], got {value!r}")
 
 
 def _checked(references: Sequence[str]) -> Sequence[str]:

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.paired_differences import by_order, paired_differences, typical_change
 
 Statistic: TypeAlias = Callable[[Scores], Scores]
@@ -79,48 +78,12 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        If the outcomes, an option, or the shape that `statistic` returns is out of range.
+        If there are fewer than two questions.
     """
-    rows = _shares(outcomes, "outcomes", "questions by slots", axes=2)
+    rows = np.asarray(outcomes, np.float64)
     _check_enough(len(rows))
     tail = _tail(confidence, len(rows))
     return _percentiles(statistic, _bootstrap(rows, _wrong_and_right(rows), resamples, seed), tail)
-
-
-def independent_interval(
-    accuracy: npt.ArrayLike,
-    n: int,
-    statistic: Statistic,
-    *,
-    confidence: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Parametric interval for when only the accuracy of each slot is published.
-
-    Every slot is drawn from its own binomial distribution, with the same two pseudo-questions as in
-    `bootstrap_interval`. This ignores which questions were right in several slots at once. Usually
-    easy questions are right everywhere and hard ones nowhere, so that slots rise and fall together
-    and their ratio varies less: the interval is then too wide.
-
-    Parameters
-    ----------
-    accuracy
-        Mean accuracy of each slot, shape (k,), in [0, 1].
-    n
-        Number of questions behind each slot, >= 2.
-    statistic, confidence, resamples, seed
-        As in `bootstrap_interval`.
-
-    Raises
-    ------
-    ValueError
-        If an accuracy or an option is out of range.
-    """
-    rate = _with_pseudo(accuracy, n)
-    rng = np.random.default_rng(seed)
-    drawn = rng.binomial(n + PSEUDO, rate, (check_count(resamples, "resamples"), rate.size))
-    return _percentiles(statistic, drawn / (n + PSEUDO), _tail(confidence, n))
 
 
 def contrast_interval(
@@ -142,9 +105,9 @@ def contrast_interval(
     Raises
     ------
     ValueError
-        If the outcomes or the confidence are out of range.
+        If there are fewer than two questions.
     """
-    rows = _shares(outcomes, "outcomes", "questions by slots", axes=2)
+    rows = np.asarray(outcomes, np.float64)
     _check_enough(len(rows))
     weights, (low, high) = np.asarray(contrast, np.float64), _wrong_and_right(rows)
     sums, n = (rows * weights).sum(axis=1), len(rows)
@@ -159,17 +122,26 @@ def independent_contrast_interval(
 ) -> tuple[float, float]:
     """Interval of a weighted sum of accuracies of which only these are published.
 
+    Every slot is taken for a binomial sample of its own, with the same two pseudo-questions as in
+    `bootstrap_interval`. This ignores which questions were right in several slots at once. Usually
+    easy questions are right everywhere and hard ones nowhere, so that slots rise and fall together
+    and differ less: the interval is then too wide.
+
     Parameters
     ----------
-    accuracy, n, confidence
-        As in `independent_interval`, to which this is what `contrast_interval` is to the bootstrap.
+    accuracy
+        Mean accuracy of each slot, shape (k,), in [0, 1].
+    n
+        Number of questions behind each slot, >= 2.
+    confidence
+        As in `bootstrap_interval`.
     contrast
         Weight of each slot, shape (k,); they sum to 0.
 
     Raises
     ------
     ValueError
-        If an accuracy or the confidence is out of range.
+        If there are fewer than two questions.
     """
     rate, weights = _with_pseudo(accuracy, n), np.asarray(contrast, np.float64)
     spread = math.sqrt(weights**2 @ (rate * (1 - rate)) / (n + PSEUDO))
@@ -202,7 +174,7 @@ def mean_interval(
     Raises
     ------
     ValueError
-        If an accuracy or an option is out of range.
+        If there are fewer than two questions.
     """
     mean = _slot_means(accuracy, n)
     z = _normal_quantile(confidence)
@@ -244,11 +216,10 @@ def paired_difference_interval(
     Raises
     ------
     ValueError
-        If the numbers of questions differ, or a value is out of range.
+        If the numbers of questions differ, or there are fewer than two.
     """
     apart = typical_change(paired_differences(a, b))
-    sides = [_shares(by_order(each), "outcomes", "one value or several", axes=2) for each in (a, b)]
-    rows = np.column_stack([side.mean(axis=1) for side in sides])
+    rows = np.column_stack([by_order(side).mean(axis=1) for side in (a, b)])
     _check_enough(len(rows))
     means = _bootstrap(rows, (0.0, apart), resamples, seed)
     return _percentiles(lambda of: of[:, 0] - of[:, 1], means, _tail(confidence, len(rows)))
@@ -261,7 +232,7 @@ def _bootstrap(
     rng = np.random.default_rng(seed)
     (n, k), (low, high) = rows.shape, wrong_and_right
     size = n + PSEUDO
-    means = np.empty((check_count(resamples, "resamples"), k))
+    means = np.empty((resamples, k))
     chunk = max(1, _DRAWS // size)
     for start in range(0, resamples, chunk):
         part = means[start : start + chunk]
@@ -299,17 +270,11 @@ def _student_t(confidence: float, n: int) -> float:
 
 
 def _normal_quantile(confidence: float) -> float:
-    check_fractions({"confidence": confidence})
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _percentiles(statistic: Statistic, means: Scores, tail: float) -> tuple[float, float]:
     values = np.asarray(statistic(means), np.float64)
-    if values.shape != (len(means),):
-        raise ValueError(
-            f"statistic must map means of shape {means.shape} to shape ({len(means)},), "
-            f"got shape {values.shape}"
-        )
     defined = values[~np.isnan(values)]
     if 2 * defined.size < values.size:
         return math.nan, math.nan
@@ -324,17 +289,7 @@ def _with_pseudo(accuracy: npt.ArrayLike, n: int) -> Scores:
 
 def _slot_means(accuracy: npt.ArrayLike, n: int) -> Scores:
     _check_enough(n)
-    return _shares(accuracy, "accuracy", "one value per slot", axes=1)
-
-
-def _shares(values: npt.ArrayLike, name: str, what: str, *, axes: int) -> Scores:
-    shares = np.asarray(values, np.float64)
-    if shares.ndim != axes or not shares.shape[-1]:
-        raise ValueError(f"{name} must be {what}, got shape {shares.shape}")
-    outside = ~((shares >= 0) & (shares <= 1))
-    if outside.any():
-        raise ValueError(f"{name} must lie in [0, 1], got {shares[outside][0]}")
-    return shares
+    return np.asarray(accuracy, np.float64)
 
 
 def _check_enough(questions: int) -> None:

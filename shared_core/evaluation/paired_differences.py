@@ -49,26 +49,11 @@ def by_order(outcomes: npt.ArrayLike) -> Scores:
     Parameters
     ----------
     outcomes
-        How right each question was, shape (n,), n >= 1; or, of several orders, shape (n, orders).
-
-    Raises
-    ------
-    ValueError
-        If there is no question, questions have no outcome or not equally many, or one is not
-        finite.
+        How right each question was, shape (n,), n >= 1, finite; or, of several orders, equally many
+        for each question, shape (n, orders).
     """
-    try:
-        values = np.asarray(outcomes, np.float64)
-    except ValueError as error:
-        raise ValueError("outcomes must be equally many for each question") from error
-    rows = values[:, None] if values.ndim == 1 else values
-    if rows.ndim != 2 or not rows.size:
-        raise ValueError(
-            f"outcomes must be one value or several for each question, got shape {rows.shape}"
-        )
-    if not np.isfinite(rows).all():
-        raise ValueError("outcomes must be finite; leave out questions that have none")
-    return rows
+    values = np.asarray(outcomes, np.float64)
+    return values[:, None] if values.ndim == 1 else values
 
 
 def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
@@ -89,7 +74,7 @@ def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
     Raises
     ------
     ValueError
-        If the numbers of questions differ, or outcomes are not as in `by_order`.
+        If the numbers of questions differ.
     """
     first, second = by_order(a), by_order(b)
     if len(first) != len(second):

@@ -37,7 +37,6 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.evaluation.intervals import paired_difference_interval
 from shared_core.evaluation.paired_differences import by_order, paired_differences
-from shared_core.evaluation.power import minimum_detectable_effect
 
 Whole: TypeAlias = npt.NDArray[np.int64]
 Draw: TypeAlias = tuple[Whole, Scores]
@@ -53,6 +52,9 @@ _EXACT = 1 << 25
 
 Test: TypeAlias = Literal["Wilcoxon signed-rank", "within-question permutation"]
 """Name of a test; see `paired_p_value`."""
+
+CONFIDENCE = 0.95
+"""Coverage of the intervals; tests are at 1 less this."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -85,7 +87,7 @@ def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If the numbers of questions differ, there are none, or a value is not finite.
+        If the numbers of questions differ.
 
     Examples
     --------
@@ -203,10 +205,6 @@ class PairedComparison:
         The test that gave it.
     adjusted
         The p-value after Holm's correction over the arrangements that were compared at once.
-    detectable
-        Smallest difference that this many questions would show at the overall level divided by the
-        number of arrangements (Bonferroni, which is no smaller than Holm's); see
-        `minimum_detectable_effect`.
     """
 
     difference: float
@@ -214,12 +212,12 @@ class PairedComparison:
     p_value: float
     test: Test
     adjusted: float
-    detectable: float
 
-    def shown(self, level: float) -> Literal["better", "worse", "open"]:
-        """Return what is shown at a level: by the corrected p-value, and by the interval."""
+    @property
+    def shown(self) -> Literal["better", "worse", "open"]:
+        """What is shown: by the corrected p-value, at most 0.05, and by the interval."""
         lower, upper = self.interval
-        if self.adjusted > level or lower <= 0 <= upper:
+        if self.adjusted > 1 - CONFIDENCE or lower <= 0 <= upper:
             return "open"
         return "better" if lower > 0 else "worse"
 
@@ -228,8 +226,6 @@ def compare_paired(
     pairs: Mapping[Key, tuple[npt.ArrayLike, npt.ArrayLike]],
     *,
     tests: int | None = None,
-    confidence: float = 0.95,
-    power: float = 0.8,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> dict[Key, PairedComparison]:
@@ -243,15 +239,13 @@ def compare_paired(
         shape (n, orders); the question's outcome is their mean.
     tests
         Number of tests to correct for, if some of them are not in `pairs`.
-    confidence, resamples, seed
-        Of the intervals, as in `bootstrap_interval`. Tests are at ``1 - confidence``.
-    power
-        Of `minimum_detectable_effect`.
+    resamples, seed
+        Of the intervals, as in `bootstrap_interval`.
 
     Raises
     ------
     ValueError
-        If the numbers of questions of a pair differ, or an outcome is out of range.
+        If the numbers of questions of a pair differ, or there are fewer than two.
     """
     tests = len(pairs) if tests is None else tests
     tested = {key: paired_p_value(*pair) for key, pair in pairs.items()}
@@ -259,19 +253,15 @@ def compare_paired(
     adjusted = dict(zip(pairs, holm([*p_values, *[1.0] * (tests - len(pairs))]), strict=False))
     compared = {}
     for key, (a, b) in pairs.items():
-        differences = paired_differences(a, b)
         test, p_value = tested[key]
         compared[key] = PairedComparison(
-            difference=float(differences.mean(axis=1).mean()),
+            difference=float(paired_differences(a, b).mean(axis=1).mean()),
             interval=paired_difference_interval(
-                a, b, confidence=confidence, resamples=resamples, seed=seed
+                a, b, confidence=CONFIDENCE, resamples=resamples, seed=seed
             ),
             p_value=p_value,
             test=test,
             adjusted=adjusted[key],
-            detectable=minimum_detectable_effect(
-                differences, power=power, alpha=(1 - confidence) / tests
-            ),
         )
     return compared
 

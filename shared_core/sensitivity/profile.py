@@ -255,7 +255,7 @@ def published_names() -> list[str]:
 
     A name is the model's; ``#key-value`` follows where the task was key-value retrieval. The
     sources print the accuracy by slot and the number of questions, not the outcome of each
-    question, so their intervals treat the slots as independent samples (`independent_interval`).
+    question, so their intervals treat the slots as independent samples.
     """
     return sorted(_published())
 

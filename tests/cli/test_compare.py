@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("ir_measures")
 
 from shared_core import PositionProfile
 from shared_core.cli.main import main

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("ir_measures")
 
 from shared_core.arrays import Vectors
 from shared_core.cli import compare as command

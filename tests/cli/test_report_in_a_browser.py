@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("ir_measures")
 pytest.importorskip("playwright")
 
 from playwright.sync_api import Browser, Page, sync_playwright

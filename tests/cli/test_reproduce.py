@@ -20,7 +20,6 @@ from shared_core import u_shape_order
 from shared_core.cli.main import main
 from shared_core.cli.reproduce import caus
 from shared_core.corpora import torch_api_passages
-from shared_core.evaluation import minimum_detectable_effect
 from tests.cli.conftest import CountingModel
 
 MODULE = "tests.cli.calling"
@@ -116,15 +115,7 @@ def test_a_model_that_reads_what_is_retrieved_is_graded_so(
     gain -= rows_of(found, "I")["Base RAG"]["figures"]["EM"]["mean"]
     assert f"EM of CAUS U-RAG less Base RAG: {100 * gain:+.1f} points [" in out
     assert "EM of Static U-RAG less Base RAG: +0.0 points" in out
-    assert "p = 1 (Wilcoxon signed-rank, Holm); this many questions show" in out
-    ours = {
-        name: np.array(row["figures"]["EM"]["outcomes"])
-        for name, row in rows_of(found, "I").items()
-    }
-    # Two methods are compared with the first, and Holm's correction may halve the level.
-    least = minimum_detectable_effect(ours["CAUS U-RAG"] - ours["Base RAG"], alpha=0.05 / 2)
-    shown = f"show a difference of {100 * least:.0f} points with a chance of about 80% after"
-    assert shown in out
+    assert "p = 1 (Wilcoxon signed-rank, Holm)." in out
 
 
 def test_a_model_that_answers_nothing_is_an_error(

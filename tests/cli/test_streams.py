@@ -10,7 +10,6 @@ from typing import IO
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("ir_measures")
 
 from tests.cli.conftest import START, process, written
 

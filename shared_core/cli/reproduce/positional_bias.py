@@ -20,13 +20,12 @@ from shared_core.cli.reproduce import controlled, tables
 from shared_core.cli.reproduce.controlled import GRADER, Judged, K
 from shared_core.cli.reproduce.tables import Outcomes, Parts
 from shared_core.comparison import Comparison, ComparisonData, Failure, read_comparison
-from shared_core.comparison.retrieval import RERANKED, Pipeline, Retrieval
+from shared_core.comparison.retrieval import RERANKED, Retrieval
 from shared_core.generation import Generator, ModelClient, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity import (
     PositionProfile,
     distraction_measures,
-    read_questions,
 )
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.questions import check_questions
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 PAPER = tables.paper("positionalbias")
 
-FETCHED = 50
-"""Depth of each leg's search, and of what is reranked."""
 
 DEPTHS = (5, 10, 15, 20, 25)
 """Of Table 4."""
@@ -54,7 +51,6 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
         data=data,
         embed=EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console),
         reranker=open_reranker(arguments.reranker),
-        fetch_k=FETCHED,
     )
     rankings, depths = _judged(retrieval, pipelines)
     client = ModelClient.of(model, journal=open_journal(model.name))
@@ -85,16 +81,10 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
 
 
 def open_data(path: Path, documents: Path | None, *, n: int | None) -> ComparisonData:
-    """Return the first `n` questions, or all, over the passages of the file.
-
-    Hard distractors of the probe's form are passages like the others.
-    """
+    """Return the first `n` questions, or all, over the passages of the file."""
     data = read_comparison(path, documents, n=n)
     if not data.answered:
         raise ValueError(f"{path}: the questions have no answers to grade by")
-    if documents is None and not any(each.ranking for each in data.questions):
-        whole = ComparisonData.from_probe(read_questions(path))
-        return replace(whole, questions=whole.questions[:n])
     return data
 
 
@@ -121,7 +111,7 @@ def _judged(
     if not known:
         raise ValueError("no question says which of its passages are relevant; give gold")
     found = {
-        name: [each.passages for each in retrieval.rankings(Pipeline(name), max(DEPTHS))]
+        name: [each.passages for each in retrieval.rankings(name, max(DEPTHS))]
         for name in pipelines
     }
     for name, each in found.items():

@@ -13,15 +13,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("ir_measures")
 
 from shared_core import CAUS, HuggingFaceModel, HybridIndex, Journal, PositionProfile
 from shared_core.comparison import (
     STRATEGIES,
     Comparison,
     ComparisonResult,
-    Judge,
-    RankedCase,
     retrieval,
     to_html,
     to_markdown,
@@ -30,9 +27,7 @@ from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.placement import (
     PLACEMENTS,
     Sequential,
-    Shuffle,
     UShape,
-    distraction_placement,
 )
 from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.tokens import estimate_tokens
@@ -46,7 +41,6 @@ from tests.core.comparison.making import (
     numbered,
     reader_data,
     refusing,
-    shown,
     smallest,
 )
 
@@ -78,8 +72,7 @@ def test_the_gain_that_was_planted_is_found(biased: HuggingFaceModel) -> None:
     assert (planted.verdict.kind, planted.verdict.strategy) == ("gain", "u_shape")
     gain = found["u_shape"]["sequential"].difference
     assert f"use u_shape: it gains {gain:.2f}" in planted.verdict.text
-    retrieval = planted.settings[0].retrieval
-    assert [retrieval[name].mean for name in ("hit@1", "hit@5", "MRR")] == [0.5, 1, 0.75]
+    assert "hit@1 0.50, hit@5 1.00" in to_markdown(planted)
     assert planted.settings[0].gold_ranks == (0, 1) * 40
     assert planted.settings[0].flips.again.mean == 0  # which a local model need not be asked
     assert planted.settings[0].hit_rates == (0.5, 0.5, 0, 0, 0)
@@ -93,10 +86,11 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(
     data = reader_data(12, k=4, ranks=(2,), seed=3)
     comparison = Comparison(ks=(4,), graders=("exact",), strategies=("two_round",), shuffles=1)
     job = comparison.job(biased, data, journal=Journal(tmp_path / "answers"))
-    assert job.plan().reads == {"two_round": 12}
-    result = job.run()
-    plan = job.plan()
-    assert (plan.reads, plan.to_come, plan.calls) == ({}, 0, 0)
+    planned = job.plan().calls
+    told: list[int] = []
+    result = job.run(on_answer=told.append)
+    assert sum(told) <= planned <= sum(told) + 12
+    assert job.plan().calls == 0
     passes: list[int] = []
     hook = biased.model.register_forward_hook(lambda *_: passes.append(1))
     again = comparison.run(biased, data, journal=Journal(tmp_path / "answers"))
@@ -113,7 +107,6 @@ def test_a_known_curve_places_in_one_round(biased: HuggingFaceModel) -> None:
     curve = PositionalCurve(model="mine", scores=(0.8, 0.1, 0.1, 1.0), n=1)
     comparison = Comparison(ks=(4,), strategies=("attention",), shuffles=1, curve=curve)
     data = reader_data(6, k=4, ranks=(0,), seed=3)
-    assert comparison.job(biased, data).plan().reads == {}
     placed = comparison.run(biased, data).settings[0].strategies[2]
     assert {(order[-1], order[0]) for (order,) in placed.orders} == {(0, 1)}
     with pytest.raises(ValueError, match="needs the model's positional curve"):
@@ -214,16 +207,22 @@ def test_one_seed_is_one_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "Expecting value"),
-        ("[]", "format 2 is missing"),
-        ('{"format": 1}', "it has format 1, .* reads 2; compare again: answers"),
-        ('{"format": 2, "settings": 5}', "model: Field required"),
+        ("", "Invalid JSON"),
+        ("[]", "Input should be an object"),
+        ('{"format": 3, "settings": 5}', "model: Field required"),
     ],
 )
 def test_other_json_is_refused(text: str, reason: str) -> None:
-    """With a sentence, not a stack of errors; that of an earlier version with the way out."""
-    with pytest.raises(ValueError, match=f"^not the JSON of a comparison: {reason}.*$"):
+    """With a sentence and the way out, not a stack of errors."""
+    start = "^not the JSON of a comparison by this version of posrag:"
+    with pytest.raises(ValueError, match=f"{start} {reason}.*; compare again: answers .*$"):
         ComparisonResult.from_json(text)
+
+
+def test_the_json_of_an_earlier_version_is_refused() -> None:
+    text = Comparison(ks=(4,)).run(last, codes(3)).to_json()
+    with pytest.raises(ValueError, match="format: Input should be 3; compare again"):
+        ComparisonResult.from_json(text.replace('"format": 3', '"format": 2'))
 
 
 def failing_on(bad: Sequence[int]) -> Counting:
@@ -262,53 +261,35 @@ def test_as_many_failures_as_allowed_are_none_too_many() -> None:
     assert [len(setting.questions) for setting in result.settings] == [71]
 
 
-def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:
-    """Outcomes are at most 1 apart, and two opposite ones would take more."""
+def test_a_function_grades_no_answer_twice_and_none_for_a_plan() -> None:
+    """It may be a language model."""
+    graded = []
 
-    def mixed(prompts: Sequence[str]) -> list[str]:
-        return [(last if shown(prompt)[0] % 2 else first)([prompt])[0] for prompt in prompts]
-
-    result = Comparison(ks=(4,)).run(mixed, codes(4))
-    [inverse] = [each for each in result.settings[0].strategies if each.name == "inverse"]
-    assert inverse.against["sequential"].detectable > 1
-    assert "| >1 |" in to_markdown(result)
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kept: bool) -> None:
-    """Its scores are kept as answers are, where there is a journal; a plan asks no grader."""
-    seen, graded = [], []
-
-    def judge(question: str, answers: Sequence[str], answer: str) -> float:
-        seen.append((question, answer))
+    def judge(answer: str, answers: Sequence[str]) -> float:
+        graded.append((answer, *answers))
         return 0.75 if answer in answers else 0.25
 
-    def grader(answer: str, answers: Sequence[str]) -> float:
-        graded.append(answer)
-        return 1.0
-
-    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"), grader))
-    journal = Journal(tmp_path / "answers") if kept else None
-    job = comparison.job(last, codes(10), journal=journal)
+    job = Comparison(ks=(4,), graders=(judge, "em")).job(last, codes(10))
     job.plan()
-    assert seen == graded == []
+    assert graded == []
     result = job.run()
-    assert result.graders == ("gpt", grader.__qualname__)
+    assert result.graders == (judge.__qualname__, "em")
     assert by_name(result)["inverse"] == [0.75] * 10
-    assert len(seen) == len({*seen})
-    count = len(seen)
-    assert comparison.run(last, codes(10), journal=journal) == result
-    assert len(seen) == (count if kept else 2 * count)
+    assert len(graded) == len({*graded})
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), -0.1])
-def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
+def test_a_grader_that_returns_no_score_is_named_before_much_is_asked(
     tmp_path: Path, value: Any
 ) -> None:
     """With what it returned; and what has been answered by then is kept."""
+
+    def judge(answer: str, answers: Sequence[str]) -> Any:
+        return value
+
     model, journal = Counting(last), Journal(tmp_path / "answers")
-    comparison = Comparison(ks=(4,), graders=("em", Judge(lambda *_: value, "gpt")))
-    message = re.escape(f"judge 'gpt' must return a number in [0, 1], got {value!r}")
+    comparison = Comparison(ks=(4,), graders=("em", judge))
+    message = re.escape(f"grader judge must return a number in [0, 1], got {value!r}")
     with pytest.raises(ValueError, match=f"^{message}$"):
         comparison.run(model, codes(100), journal=journal)
     asked = len(model.asked)
@@ -493,15 +474,11 @@ def test_neighbours_join_what_was_found_and_count_for_it() -> None:
     plain, spans = comparison.run(last, data).settings
     assert plain.passages[0] == ("0-0", "0-1")
     assert spans.passages[0] == ("0-0+0-1+0-2+0-3",)
-    assert [setting.retrieval["hit@2"].mean for setting in (plain, spans)] == [0, 1]
+    assert [sum(setting.hit_rates) for setting in (plain, spans)] == [0, 1]
     assert (plain.gold_ranks[0], spans.gold_ranks[0]) == (None, 0)
     assert spans.strategies[0].estimates["em"].mean == 1
     with pytest.raises(ValueError, match=r"\+spans needs document and number .*'0-0' has {}"):
         comparison.job(last, codes(6, gold=3))
-    *others, before, at_end = data.passages
-    twice = (*others, before, replace(at_end, metadata=before.metadata))
-    with pytest.raises(ValueError, match="'5-2' and '5-3' are both number 2 of document '5'"):
-        comparison.job(last, replace(data, passages=twice))
 
 
 def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -> None:
@@ -514,26 +491,6 @@ def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -
     for pipelines in (("given", "sparse"), ("sparse",)):
         with pytest.raises(ValueError, match=r"question 7 repeats .*'sparse' finds the same for"):
             Comparison(ks=(2,), pipelines=pipelines).job(last, data)
-
-
-class Own:
-    """A strategy of one's own: by known distracting effects, against a profile."""
-
-    name = "own"
-
-    def reads(self, case: RankedCase) -> list[tuple[str, ...]]:
-        return []
-
-    def orders(self, case: RankedCase, read: object) -> list[tuple[int, ...]]:
-        profile = PositionProfile(model="m", accuracy=(0.1, 0.2, 0.3, 0.9))
-        return [distraction_placement([0.8, 0.9, 0.5, 0.4], [0.0, 0.9, 0.0, 0.0], profile)]
-
-
-def test_a_strategy_of_ones_own_takes_part() -> None:
-    """Rank 1 is a hard distractor, and rank 0 goes where this model reads."""
-    result = Comparison(ks=(4,), strategies=(Own(),)).run(last, codes(10))
-    assert np.mean(by_name(result)["own"]) == 1
-    assert result.settings[0].strategies[2].orders[0] == ((1, 3, 2, 0),)
 
 
 def test_the_ranked_order_may_be_named_like_any_other() -> None:
@@ -560,14 +517,9 @@ def test_two_u_shapes_are_told_apart() -> None:
         ({"strategies": ("best",)}, "no strategy 'best'"),
         ({"strategies": (UShape,)}, "no strategy <class .*UShape'>; .* and Placement objects"),
         ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
-        (
-            {"strategies": ("u_shape", "edge_balanced")},
-            r"strategies \(edge_balanced is u_shape\) must",
-        ),
-        ({"strategies": (Shuffle(seed=7),)}, r"'shuffle' takes part .* Shuffle\(seed=7\) cannot"),
+        ({"strategies": ("u_shape", "edge_balanced")}, "strategies must differ, got 'u_shape' twi"),
         ({"graders": ("bleu",)}, "bleu"),
         ({"shuffles": 0}, "shuffles must be an integer >= 1, got 0"),
-        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )
@@ -589,7 +541,7 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
         ({"pipelines": ("given+per_source",)}, r"none names one; passage '0-0' has {}"),
         (
             {"ks": (4, 10)},
-            r"k=10, but no question has more than 4 passages \(given\); give --k 4, or ks=\(4,\)",
+            r"k=10 \(--k\), but no question has more than 4 passages \(given\)",
         ),
     ],
 )
@@ -610,7 +562,7 @@ def test_without_a_k_it_is_ten_or_what_there_is_in_all_pipelines() -> None:
 @pytest.mark.parametrize("ks", [None, (3,)])
 def test_one_passage_has_no_order_to_compare(ks: tuple[int, ...] | None) -> None:
     """And a smaller k is no way out."""
-    with pytest.raises(ValueError, match=r"more than 1 passage \(given\); an order takes 2$"):
+    with pytest.raises(ValueError, match=r"more than 1 passage \(given\)$"):
         Comparison(ks=ks).job(last, codes(5, k=1))
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("ir_measures")
 
 from shared_core import Journal
 from shared_core.comparison import Comparison, to_html, to_markdown

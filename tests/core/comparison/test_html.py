@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("ir_measures")
 pytest.importorskip("jinja2")
 
 from shared_core import GenerationError
@@ -119,7 +118,7 @@ def test_a_gain_that_is_shown_is_filled_and_others_are_not() -> None:
     """As the verdict counts it: corrected, and with an interval on one side of 0."""
     result = ordinary()
     expected = [
-        gain.shown(1 - result.confidence)
+        gain.shown
         for setting in result.settings
         for strategy in setting.strategies
         for baseline, gain in strategy.against.items()
@@ -221,7 +220,7 @@ def test_without_gold_there_are_no_plots_of_gold() -> None:
     """And the reports say why: retrieval is unknown, not nought; answers are compared."""
     result = compared(codes(20, gold=None))
     assert result.verdict.kind == "gain"
-    assert (result.settings[0].retrieval, {*result.settings[0].gold_ranks}) == ({}, {None})
+    assert (result.settings[0].hit_rates, {*result.settings[0].gold_ranks}) == ((), {None})
     page = Page(to_html(result))
     assert [title.split()[0] for title in _titles(page)] == ["Gain", "Mean"]
     assert "no question names its gold passages" in " ".join(page.texts["p"])

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-pytest.importorskip("ir_measures")
-
-from shared_core.comparison import Comparison, ComparisonData, to_html, to_markdown
+from shared_core.comparison import Comparison, ComparisonData, to_markdown
 from shared_core.comparison.text_report import escaped
 
 from .making import codes, last, refusing
@@ -33,17 +29,6 @@ def test_what_others_said_stands_in_one_line_and_marks_nothing_up() -> None:
     assert lines[0] == f"# Does the order of the passages matter to {ESCAPED}?"
     assert "<script" not in text.replace("\\<", "")
     assert not {character for character in text if not character.isprintable()} - {"\n"}
-
-
-def test_questions_that_are_left_out_are_not_counted_as_compared() -> None:
-    """The figures of the tables rest on the others."""
-    result = Comparison(ks=(2, 4)).run(refusing_one, codes(12))
-    assert "\n12 questions, 11 of them compared; graded by em" in to_markdown(result)
-    assert "12 questions, 11 of them compared, 2 settings, " in to_html(result)
-    one, other = result.settings
-    fewer = replace(result, settings=(one, replace(other, questions=other.questions[:9])))
-    assert "\n12 questions, 9 to 11 of them compared; graded by em" in to_markdown(fewer)
-    assert "\n12 questions; graded by em" in to_markdown(Comparison(ks=(4,)).run(last, codes(12)))
 
 
 def test_a_report_of_our_own_words_has_nothing_escaped() -> None:

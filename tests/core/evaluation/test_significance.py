@@ -1,10 +1,9 @@
-"""Significance: right p-values, few false alarms, and effects that are as detectable as said."""
+"""Significance: right p-values, few false alarms, and effects that are shown as often as said."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +14,7 @@ pytest.importorskip("scipy")
 from scipy import stats
 
 from shared_core.errors import GenerationError
-from shared_core.evaluation import (
-    compare_paired,
-    complete_cases,
-    minimum_detectable_effect,
-    paired_difference_interval,
-)
+from shared_core.evaluation import compare_paired, complete_cases, paired_difference_interval
 from shared_core.evaluation.paired_differences import paired_differences
 from shared_core.evaluation.power import fewest_questions, questions_needed
 from shared_core.evaluation.significance import (
@@ -158,23 +152,9 @@ def test_holm_by_hand() -> None:
 def test_one_small_change_says_little() -> None:
     """Of 30 questions one has changed by a tenth: nearly as little as if none had."""
     none, one = np.zeros(30), np.array([0.1, *[0.0] * 29])
-    assert minimum_detectable_effect(one) > 0.85 * minimum_detectable_effect(none)
     assert questions_needed(one, 0.03) > 0.85 * questions_needed(none, 0.03)
     third = paired_differences(np.ones(30), [[1, 1, 0], *[[1, 1, 1]] * 29])
-    assert minimum_detectable_effect(third) == pytest.approx(
-        minimum_detectable_effect(none), rel=0.03
-    )
-
-
-def test_the_questions_needed_are_those_that_make_the_effect_detectable() -> None:
-    """Each is the inverse of the other, also where few questions change."""
-    for changing, size in ((0.4, 1.0), (0.02, 1.0), (0.4, 0.1), (0.02, 0.1), (1.0, 0.01)):
-        differences = np.array(
-            [size, -size] * round(500 * changing) + [0.0] * round(1000 - 1000 * changing)
-        )
-        needed = questions_needed(differences, 0.03)
-        assert minimum_detectable_effect(differences, n=needed) <= 0.03
-        assert minimum_detectable_effect(differences, n=needed - 1) > 0.03
+    assert questions_needed(third, 0.03) == pytest.approx(questions_needed(none, 0.03), rel=0.06)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 7])
@@ -209,7 +189,6 @@ def test_a_test_needs_six_questions() -> None:
     for shuffles in (1, 3, 10):
         for n in (5, 6):
             assert paired_p_value([1] * n, [[0] * shuffles] * n)[1] == 2 / 2**n
-    assert minimum_detectable_effect([0.0] * 5) > 1 > minimum_detectable_effect([0.0] * 6)
     assert fewest_questions(0.01) == 8
     assert questions_needed([1.0, 1.0, 1.0], 1.0) == 6
 
@@ -236,28 +215,13 @@ def test_comparing_many_gives_each_its_difference_interval_and_adjusted_value() 
     assert found.interval[0] < 0.2 < found.interval[1]
     assert found.adjusted == pytest.approx(2 * found.p_value)
     assert found.adjusted < 0.001
-    assert found.detectable == minimum_detectable_effect(gains - baseline, alpha=0.025)
-    assert found.detectable < found.difference
     assert (found.test, found.p_value) == paired_p_value(gains, baseline)
     assert compared["same"].p_value == compared["same"].adjusted == 1.0
     assert compared["same"].difference == 0.0
     of_five = compare_paired(pairs, tests=5)["gains"]
     assert of_five.adjusted == pytest.approx(5 * found.p_value)
-    assert of_five.detectable == minimum_detectable_effect(gains - baseline, alpha=0.01)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: permutation_p_value([1], [[1, 0], [0, 0]]), "the same questions, got 1 and 2"),
-        (lambda: permutation_p_value([1, 0], [[1, 0], [1]]), "equally many for each question"),
-        (lambda: paired_p_value([math.nan, 0], [1, 0]), "finite"),
-        (lambda: minimum_detectable_effect([0.5]), "at least 2 questions"),
-        (lambda: minimum_detectable_effect([0.5, 2.0]), r"\[-1, 1\], got 2.0"),
-        (lambda: questions_needed([0.5, 0.1], 0), r"a difference in \(0, 1\], got 0"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(call: Callable[[], object], message: str) -> None:
-    """With the value that is wrong."""
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_outcomes_of_other_questions_are_refused() -> None:
+    with pytest.raises(ValueError, match="the same questions, got 1 and 2"):
+        permutation_p_value([1], [[1, 0], [0, 0]])

@@ -203,7 +203,6 @@ def test_code_that_cannot_be_read_gets_a_warning() -> None:
 RUN = """
 import functools, time
 from collections import Counter
-from shared_core.comparison import Judge
 from shared_core.generation import CallableModel
 from shared_core.generation.fingerprint import model_fingerprint
 
@@ -236,22 +235,17 @@ class Model:
         self.calls += 1
         return prompts
 
-def judge(question, answers, answer):
-    ASKED[answer] += 1
-    return counting(1.0)
-
 functions = [counting, counted, Model("a").generate, functools.partial(counting)]
 functions += [enclosing(each) for each in (STOP, {}, [])]
 model = Model("a")
 
 def fingerprints():
     return [*(CallableModel(each, name="m").fingerprint for each in functions),
-            Judge(judge).fingerprint, model_fingerprint(model)]
+            model_fingerprint(model)]
 
 before = fingerprints()
 for each in functions:
     each(("a prompt",))
-judge("q", ["a"], "a")
 model.generate(("a prompt",))
 assert fingerprints() == before
 print(before)

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from shared_core.errors import GenerationError
-from shared_core.evaluation import InterimAnalyses, bootstrap_interval
+from shared_core.evaluation import bootstrap_interval
+from shared_core.evaluation.interim import InterimAnalyses
 from shared_core.generation import Journal
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement.order_gate import decide_order
