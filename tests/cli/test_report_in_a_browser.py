@@ -135,7 +135,7 @@ def test_the_page_does_not_scroll_sideways(page: Page) -> None:
     width = width_of(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     tables = page.locator(".scroll").all()
-    assert len(tables) == 2 * 3
+    assert len(tables) == 2 * 2
     for table in tables:
         box = table.bounding_box()
         assert box is not None
