@@ -23,7 +23,7 @@ from shared_core.comparison.result import (
     StrategyResult,
 )
 from shared_core.comparison.retrieval import ALPHAS, RetrievalSetting, members, parse_pipeline
-from shared_core.comparison.statistics import Against, needed, number_of_tests
+from shared_core.comparison.statistics import Against, compared, estimate, needed, number_of_tests
 from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
 from shared_core.evaluation.intervals import contrast_interval
 from shared_core.evaluation.paired_differences import complete_cases
@@ -68,8 +68,8 @@ def analyse(
     options = job.options
     parts = [_Setting(job, number, found, again) for number in range(len(job.settings))]
     outcomes = [part.outcomes for part in parts]
-    compared, tests = options.testing.compared(outcomes), number_of_tests(outcomes)
-    settings = tuple(part.result(each, tests) for part, each in zip(parts, compared, strict=True))
+    against, tests = compared(outcomes, options.seed), number_of_tests(outcomes)
+    settings = tuple(part.result(each, tests) for part, each in zip(parts, against, strict=True))
     steps = tuple(_steps(job, parts)) if job.gradings else ()
     embedded = any(parse_pipeline(each.pipeline)[0] in ALPHAS for each in settings)
     passages = (each for part in job.settings for case in part.cases for each in case.passages)
@@ -105,11 +105,11 @@ def _steps(job: ComparisonJob, parts: Sequence[_Setting]) -> Iterator[StepResult
         for step, less in _without(part.retrieved, job.options.layouts[0])
         if less in ranked
     }
-    compared = compare_paired(
+    gains = compare_paired(
         {at: (found[:, 0], found[:, 1]) for at, found in pairs.items() if len(found) > 1},
         seed=job.options.seed,
     )
-    for (step, name), gain in compared.items():
+    for (step, name), gain in gains.items():
         yield StepResult(step=step, setting=name, gain=gain, seconds=job.seconds.get(step))
 
 
@@ -200,16 +200,16 @@ class _Setting:
         """How many answers change with the order."""
         if self.job.by_probability:
             return None
-        changed, again, testing = self._changed(), self._changed_again(), self.job.options.testing
+        changed, again, seed = self._changed(), self._changed_again(), self.job.options.seed
         both = [(changed[question], again[question]) for question in changed if question in again]
         if not both:
             alone = [*changed.values()]
-            return Flips(changed=testing.estimate(alone), again=None) if alone else None
+            return Flips(changed=estimate(alone, seed), again=None) if alone else None
         interval = None
         if len(both) > 1:
             bounds = contrast_interval(both, [1, -1])
             interval = (max(bounds[0], -1.0), min(bounds[1], 1.0))
-        with_it, without = (testing.estimate(column) for column in zip(*both, strict=True))
+        with_it, without = (estimate(column, seed) for column in zip(*both, strict=True))
         return Flips(
             changed=with_it,
             again=without,
@@ -272,14 +272,14 @@ class _Setting:
             grader: tuple(sum(each) / len(each) for each in by_question)
             for grader, by_question in by_order.items()
         }
-        estimate = self.job.options.testing.estimate
+        seed = self.job.options.seed
         return StrategyResult(
             name=name,
             orders=tuple(tuple(order for order, _ in each) for each in answered),
             answers=tuple(tuple(_text(response) for _, response in each) for each in answered),
             by_order=by_order,
             outcomes=outcomes,
-            estimates={grader: estimate(each) for grader, each in outcomes.items()},
+            estimates={grader: estimate(each, seed) for grader, each in outcomes.items()},
             against=against,
         )
 

@@ -18,7 +18,6 @@ from shared_core.comparison.job import ComparisonJob
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult, Layout
 from shared_core.comparison.retrieval import DEFAULT_K, GIVEN, Reranker, Retrieval, parse_pipeline
-from shared_core.comparison.statistics import Testing
 from shared_core.comparison.strategies import (
     DEFAULTS,
     AnyStrategy,
@@ -238,11 +237,6 @@ class Comparison:
         """
         job = self.job(model, data, journal=journal)
         return job.run(on_answer=on_answer, on_wait=on_wait)
-
-    @property
-    def testing(self) -> Testing:
-        """How differences are judged."""
-        return Testing(seed=self.seed)
 
     @cached_property
     def known_profile(self) -> PositionProfile | None:

@@ -57,10 +57,6 @@ class Scale:
         share = (value - self.lower) / (self.upper - self.lower)
         return round(100 * min(1.0, max(0.0, share)), 2)
 
-    def width(self, lower: float, upper: float) -> float:
-        """Return the width from one value to another, in per cent."""
-        return round(self.at(upper) - self.at(lower), 2)
-
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Multiples of the step, from end to end, with their labels."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,13 @@ def read_passages(path: str | Path) -> list[Passage]:
     passages: dict[str, Passage] = {}
 
     def parse(data: Mapping[str, Any]) -> None:
-        id, text = _document(data, passages)
+        id, text = _id_and_text(data)
+        if not isinstance(id, str) or not id or not isinstance(text, str):
+            raise ValueError(f"a document has the strings id and text, got {shorten_json(data)}")
+        if id in passages:
+            raise ValueError(f"document id {id!r} occurs twice")
+        if title := data.get("title"):
+            text = f"{title}\n{text}"
         metadata = data.get("metadata") or {}
         if not isinstance(metadata, Mapping):
             raise ValueError(f"metadata must be an object, got {shorten_json(metadata)}")
@@ -93,17 +99,6 @@ def read_passages(path: str | Path) -> list[Passage]:
     if not passages:
         raise ValueError(f"{path} holds no documents")
     return [*passages.values()]
-
-
-def _document(data: Mapping[str, Any], known: Container[str]) -> tuple[str, str]:
-    """Return the id, which is not one of the known, and the text with its title."""
-    id, text = _id_and_text(data)
-    if not isinstance(id, str) or not id or not isinstance(text, str):
-        raise ValueError(f"a document has the strings id and text, got {shorten_json(data)}")
-    if id in known:
-        raise ValueError(f"document id {id!r} occurs twice")
-    title = data.get("title")
-    return id, f"{title}\n{text}" if title else text
 
 
 def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Question:

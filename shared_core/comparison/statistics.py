@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,57 +20,36 @@ Against = dict[str, dict[str, PairedComparison]]
 """Strategy -> baseline -> difference."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Testing:
-    """How differences are judged.
+def estimate(outcomes: Sequence[float], seed: int) -> Estimate:
+    """Return the mean outcome with its interval."""
+    values, interval = np.asarray(outcomes, np.float64), None
+    if len(values) > 1:
+        interval = bootstrap_interval(values[:, None], lambda means: means[:, 0], seed=seed)
+    return Estimate(mean=float(values.mean()), interval=interval, n=len(values))
 
-    Attributes
-    ----------
-    seed, resamples
-        Of the intervals.
+
+def compared(settings: Sequence[Outcomes], seed: int, resamples: int = 10_000) -> list[Against]:
+    """Compare every strategy with both baselines, in every setting.
+
+    Settings of fewer than two questions have no differences, but are counted. Seed and resamples
+    are those of the intervals.
     """
-
-    seed: int
-    resamples: int = 10_000
-
-    def estimate(self, outcomes: Sequence[float]) -> Estimate:
-        """Return the mean outcome with its interval."""
-        values = np.asarray(outcomes, np.float64)
-        interval = None
-        if len(values) > 1:
-            interval = bootstrap_interval(
-                values[:, None],
-                lambda means: means[:, 0],
-                confidence=CONFIDENCE,
-                resamples=self.resamples,
-                seed=self.seed,
-            )
-        return Estimate(mean=float(values.mean()), interval=interval, n=len(values))
-
-    def compared(self, settings: Sequence[Outcomes]) -> list[Against]:
-        """Compare every strategy with both baselines, in every setting.
-
-        Settings of fewer than two questions have no differences, but are counted.
-        """
-        compared = compare_paired(
-            {
-                (number, name, baseline): (outcomes[name], outcomes[baseline])
-                for number, outcomes in enumerate(settings)
-                for baseline in BASELINES
-                for name in outcomes
-                if name not in (SEQUENTIAL, baseline) and len(outcomes[name]) > 1
-            },
-            tests=number_of_tests(settings),
-            resamples=self.resamples,
-            seed=self.seed,
-        )
-        found: list[Against] = [{name: {} for name in outcomes} for outcomes in settings]
-        for (number, name, baseline), comparison in compared.items():
-            found[number][name][baseline] = comparison
-            if (name, baseline) == (SHUFFLE, SEQUENTIAL):
-                # One test, and one set of resamples: else only one side might exclude 0.
-                found[number][SEQUENTIAL][SHUFFLE] = _reversed(comparison)
-        return found
+    pairs = {
+        (number, name, baseline): (outcomes[name], outcomes[baseline])
+        for number, outcomes in enumerate(settings)
+        for baseline in BASELINES
+        for name in outcomes
+        if name not in (SEQUENTIAL, baseline) and len(outcomes[name]) > 1
+    }
+    tests = number_of_tests(settings)
+    found: list[Against] = [{name: {} for name in outcomes} for outcomes in settings]
+    differences = compare_paired(pairs, tests=tests, resamples=resamples, seed=seed)
+    for (number, name, baseline), comparison in differences.items():
+        found[number][name][baseline] = comparison
+        if (name, baseline) == (SHUFFLE, SEQUENTIAL):
+            # One test, and one set of resamples: else only one side might exclude 0.
+            found[number][SEQUENTIAL][SHUFFLE] = _reversed(comparison)
+    return found
 
 
 def number_of_tests(settings: Sequence[Outcomes]) -> int:

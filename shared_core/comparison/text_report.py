@@ -195,17 +195,18 @@ def meanings(graders: Sequence[str]) -> str:
 
 def method_text(result: ComparisonResult) -> str:
     """Say how the figures came about."""
+    decisive, *others = result.graders
+    also = "".join(f", and by {name}" for name in others)
     tests = (
         ": one that excludes 0 shows nothing unless its p-value does, which is corrected for "
         f"{counted(result.tests, 'comparison')} (Holm)"
     )
     return (
-        f"{counted(len(result.questions), 'question')}; graded by {result.graders[0]}, which "
-        f"decides{''.join(f', and by {name}' for name in result.graders[1:])}. "
+        f"{counted(len(result.questions), 'question')}; graded by {decisive}, which decides{also}. "
         f"{meanings(result.graders)}{budget_text(result)}sequential is the ranked order, best "
-        f"first; the outcome under shuffle is the mean over {result.shuffles} random orders (seed "
-        f"{result.seed}). In brackets {LEVEL} intervals, each on its own"
-        f"{tests if result.baselines else ''}."
+        "first; the outcome under shuffle is the mean over "
+        f"{counted(result.shuffles, 'random order')} (seed {result.seed}). In brackets {LEVEL} "
+        f"intervals, each on its own{tests if result.baselines else ''}."
     )
 
 

@@ -122,12 +122,11 @@ def _best_of(setting: SettingResult) -> str:
     gains = {name: each for name, each in setting.over_ranked.items() if name != SHUFFLE}
     if not gains:
         return ""
-    best = max(gains, key=lambda name: gains[name].difference)
-    gained = gains[best].difference
-    but = "" if gains[best].shown == "better" else ", which is not shown"
+    best, gain = max(gains.items(), key=lambda each: each[1].difference)
+    but = "" if gain.shown == "better" else ", which is not shown"
     return (
-        f"; of the strategies {best} comes out best "
-        f"({gained:+.{_digits(abs(gained))}f} from the ranked order{but})"
+        f"; of the strategies {best} comes out best ({gain.difference:+.2f} from the ranked "
+        f"order{but})"
     )
 
 
@@ -171,14 +170,14 @@ def overall_verdict(settings: Sequence[SettingResult], steps: Sequence[StepResul
     named = same if kind == "gain" else same[:1]
     said += [f"{each.verdict.text} ({each.name})" for each in named]
     if len(same) > len(named):
-        said.append(f"likewise in {counted(len(same) - len(named), 'other setting')}")
+        more = counted(len(same) - len(named), "other setting")
+        said.append(f"likewise, by other figures, in {more}")
     advised = [*dict.fromkeys(each.verdict.strategy for each in same if each.verdict.strategy)]
     for strategy in advised:
         if lost := [each.name for each in settings if strategy in each.shown("worse")]:
             said.append(f"but {strategy} loses in {' and '.join(lost)}")
     if others := len(settings) - len(same):
-        differ = "differs, see its verdict" if others == 1 else "differ, see their verdicts"
-        said.append(f"{counted(others, 'other setting')} {differ}")
+        said.append(f"otherwise in {counted(others, 'other setting')}, see there")
     return Verdict(kind=kind, text="; ".join(said), strategy=advised[0] if advised else None)
 
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from shared_core.comparison import statistics
 from shared_core.comparison.statistics import SEQUENTIAL, SHUFFLE
 
-JUDGED = statistics.Testing(seed=0, resamples=500)
-
 
 def test_the_two_baselines_differ_by_the_same_from_both_sides() -> None:
     """Else 0 might be left out on one side alone."""
@@ -18,7 +16,7 @@ def test_the_two_baselines_differ_by_the_same_from_both_sides() -> None:
         name: [[float(rng.random() < 0.5) for _ in range(orders)] for _ in range(20)]
         for name, orders in ((SEQUENTIAL, 1), (SHUFFLE, 3), ("u_shape", 1))
     }
-    against = JUDGED.compared([outcomes])[0]
+    against = statistics.compared([outcomes], seed=0)[0]
     ours, theirs = against[SEQUENTIAL][SHUFFLE], against[SHUFFLE][SEQUENTIAL]
     assert ours.interval == tuple(-bound for bound in reversed(theirs.interval))
     assert ours.difference == -theirs.difference
@@ -29,6 +27,6 @@ def test_the_two_baselines_differ_by_the_same_from_both_sides() -> None:
 def test_no_difference_has_no_sign() -> None:
     """It would be shown as -0.00."""
     same = {name: [[1.0], [0.0]] for name in (SEQUENTIAL, SHUFFLE)}
-    against = JUDGED.compared([same])[0]
+    against = statistics.compared([same], seed=0)[0]
     for name, baseline in ((SEQUENTIAL, SHUFFLE), (SHUFFLE, SEQUENTIAL)):
         assert f"{against[name][baseline].difference:+.2f}" == "+0.00"

@@ -132,7 +132,7 @@ BEST = "of the strategies"
         (
             "put_best_elsewhere",
             basis({"shuffle": shown(0.4), "u": nothing(), "v": shown(-0.35)}),
-            f"{ELSEWHERE}; {BEST} u comes out best (+0.000000 from the ranked order, which is not "
+            f"{ELSEWHERE}; {BEST} u comes out best (+0.00 from the ranked order, which is not "
             "shown); v loses 0.35 [0.33, 0.37]",
         ),
         (
@@ -165,7 +165,7 @@ def test_as_many_questions_as_are_called_enough_can_show_something(n: int, kind:
 
 def judged(settings: Sequence[Mapping[str, list[list[float]]]]) -> list[SettingResult]:
     """Return what is judged of outcomes, with few resamples."""
-    against = statistics.Testing(seed=0, resamples=200).compared(settings)
+    against = statistics.compared(settings, seed=0, resamples=200)
     found = [setting(by, each) for by, each in zip(against, settings, strict=True)]
     tests = statistics.number_of_tests(settings)
     return [replace(each, verdict=setting_verdict(each, tests)) for each in found]
@@ -186,7 +186,7 @@ LOSS = basis({"shuffle": nothing(), "u": nothing(), "v": shown(-0.3)})
 LOST = basis({"shuffle": nothing(), "u": shown(-0.3), "v": shown(-0.2)})
 FEW = basis({"shuffle": nothing(), "u": nothing(), "v": nothing()}, n=8)
 WRONG, RIGHT = (basis({"shuffle": nothing(), "u": nothing()}, right=(x, x)) for x in (0.0, 1.0))
-ONE, TWO = "1 other setting differs, see its verdict", "2 other settings differ, see their verdicts"
+ONE, TWO = "otherwise in 1 other setting, see there", "otherwise in 2 other settings, see there"
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ ONE, TWO = "1 other setting differs, see its verdict", "2 other settings differ,
         (BAD, (HELPS,), ONE),
         (HELPS, (LOSS, NO, NO), TWO.replace("2", "3")),
         (LOSS, (FEW, RIGHT), TWO),
-        (WRONG, (WRONG,), "likewise in 1 other setting"),
-        (NO, (LOSS, NO, FEW), f"likewise in 2 other settings; {ONE}"),
+        (WRONG, (WRONG,), "likewise, by other figures, in 1 other setting"),
+        (NO, (LOSS, NO, FEW), f"likewise, by other figures, in 2 other settings; {ONE}"),
     ],
 )
 def test_of_other_settings_it_is_told_whether_they_agree(
