@@ -20,7 +20,7 @@ import numpy as np
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.cli.console import Console, quiet_transformers
-from shared_core.cli.files import check_file
+from shared_core.cli.files import check_file, default_cache
 from shared_core.errors import PosragError
 from shared_core.files import replacing
 from shared_core.generation.loading import first_line, is_missing_folder
@@ -146,13 +146,14 @@ class EmbeddingCache:
     model
         Loaded when there is something to embed.
     cache
-        Folder for all models; each has its own folder in it, made when the first batch is written.
+        Folder for all models, by default `default_cache`; each has its own folder in it, made when
+        the first batch is written.
     console
         Where it says what it is about to embed.
     """
 
-    def __init__(self, model: EmbeddingModel, cache: Path, console: Console) -> None:
-        self._model, self._cache, self._console = model, cache, console
+    def __init__(self, model: EmbeddingModel, cache: Path | None, console: Console) -> None:
+        self._model, self._cache, self._console = model, cache or default_cache(), console
         self._known: dict[str, Vectors] = {}
 
     @property

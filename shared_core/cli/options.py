@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shared_core.cli.embedding import default_model
-from shared_core.cli.files import default_cache
 from shared_core.cli.models import RERANKER_HELP, UNNOTICED
 from shared_core.evaluation.graders import MEANINGS
 from shared_core.files import not_utf8
@@ -85,7 +84,7 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
         "contains {context} and {question} and allows the model to abstain by saying "
         f"{ABSTENTION}, for distracting effects (default: posrag's own)"},
     "embedding": {"default": default_model(), "help": EMBEDDING_HELP},
-    "cache": {"type": Path, "default": default_cache(), "help": "folder where vectors are kept "
+    "cache": {"type": Path, "help": "folder where vectors are kept "
         "(default: posrag in $XDG_CACHE_HOME or ~/.cache)"},
     "reranker": {"help": RERANKER_HELP},
     "collection": {"default": "posrag", "help": "name of the collection in the database (default: "

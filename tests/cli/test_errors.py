@@ -81,7 +81,6 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
         (["demo"], "rich.console", "eval"),
         (["probe", "openai:m"], "langchain_openai", "openai"),
         (["attention", "m"], "transformers", "models"),
-        (["engine", "qdrant://localhost"], "qdrant_client", "qdrant"),
     ],
 )
 def test_what_is_not_installed_is_named_with_the_way_out(

@@ -227,7 +227,7 @@ def test_interrupted_good_positions_go_on(profiles: Path, tmp_path: Path) -> Non
     course = [line for line in stopped.stderr.splitlines() if " of 34: " in line]
     assert course[0] == "1 of 34: Vanilla, Unordered, 10 documents: 12 answers"
     journal = profiles / "uniform.answers.jsonl"
-    assert f"answers are kept in {journal}: run again to go on from there" in stopped.stderr
+    assert f"answers are kept in {journal}: run again to go on" in stopped.stderr
     kept = journal.read_bytes()
     options += ["--model", str(READERS / "uniform")]
     found, _ = reproduce("goodpositions", tmp_path / "found.json", *options)

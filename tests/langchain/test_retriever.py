@@ -154,7 +154,7 @@ async def test_ainvoke_awaits_the_embedding(
 
 def test_every_step_checks_options_set_later(retriever: CAUSRetriever) -> None:
     """Set or copied; and what is refused stays as it was."""
-    gate = GatedRetriever.from_retriever(retriever, policy=0.5)
+    gate = GatedRetriever.from_retriever(retriever, policy="median")
     steps: list[Any] = [
         (retriever, "k", "3"),
         (retriever.model_copy(), "embeddings", None),

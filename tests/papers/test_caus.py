@@ -23,7 +23,7 @@ from shared_core import (
     rank,
     u_shape_order,
 )
-from shared_core.types import OrderRule
+from shared_core.types import OrderRule, Pool
 
 RULES: tuple[OrderRule, ...] = ("gain", "psi")
 
@@ -196,7 +196,9 @@ def test_the_whole_of_algorithm_1(
     phi, psi = [float(d) for d, _ in pool], [float(s) for _, s in pool]
     caus = CAUS(k=k, alpha=alpha, fusion="min_max", psi=psi_llm)
     passages = [Passage(str(at), "") for at in range(len(pool))]
-    found = caus.rescore("a question", phi, psi, passages).indices
+    found = caus.place(
+        caus.rank_pool(Pool(passages, np.array(phi), np.array(psi)), k, alpha, caus.chunk_keys)
+    ).indices
     assert found == algorithm_1(phi, psi, k=k, alpha=alpha, psi_llm=psi_llm)
 
 

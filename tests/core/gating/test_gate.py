@@ -74,7 +74,7 @@ def test_what_is_no_cosine_is_not_called_one() -> None:
     assert {"nearest", "query"}.isdisjoint(CAUS().place(ranking).explain()[0])
     given = [Passage("a", "hive"), Passage("b", "dough")]
     for cosines in (True, False):  # of candidates that others found
-        found = CAUS().rescore("hive", [0.9, 0.1], [1.0, 2.0], given, cosines=cosines)
+        found = CAUS().rescore("hive", [0.9, 0.1], given, cosines=cosines)
         assert found.ranking.nearest is None
     assert HybridIndex().search("hive", embed("hive")).nearest is None
 
