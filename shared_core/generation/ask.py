@@ -23,7 +23,7 @@ from shared_core.generation.threads import Post, pause, run_in_threads
 __all__ = ["ModelClient", "Request", "Response"]
 
 DOWN_AFTER = 3
-"""After so many requests that failed for transient reasons, and no answer, a service is down."""
+"""After so many requests in a row that failed for transient reasons, a service is down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ class ModelClient:
         ------
         GenerationError
             If every call would fail: the key, the model or the address is refused
-            (`retry.is_refusal`), or the first three requests fail for transient reasons. If
+            (`retry.is_refusal`), or three requests in a row fail for transient reasons. If
             `on_failure` raises one, calls under way have seconds to end.
         NotKeptError, KeyboardInterrupt
             As `answers`.
@@ -205,10 +205,8 @@ class _Run:
     wanted: Counter[Request] = field(default_factory=Counter)
     found: dict[Request, Response | Failed] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
-    up: bool = False
-    """Whether the model has answered, or failed for a reason that is the request's own."""
     unreached: int = 0
-    """How many requests have failed for a transient reason."""
+    """How many requests in a row have failed for a transient reason, with no answer between."""
 
     def ask_all(self) -> list[Response | Failed]:
         client = self.client
@@ -243,7 +241,7 @@ class _Run:
             return
         try:
             found = self._ask(batch, post, tried)
-            self.up |= bool(found)
+            self.unreached = 0
         except GenerationError as error:
             passes = retry.is_transient(error)
             collecting = self.on_failure is not None and not retry.is_refusal(error)
@@ -251,9 +249,8 @@ class _Run:
                 for request in batch:
                     self._batch([request], post, tried=1)
                 return
-            self.up |= not passes
-            self.unreached += passes
-            if not collecting or (self.unreached >= DOWN_AFTER and not self.up):
+            self.unreached = self.unreached + 1 if passes else 0
+            if not collecting or self.unreached >= DOWN_AFTER:
                 raise
             found = {batch[0]: Failed(error)}
         self._keep(found, post)
