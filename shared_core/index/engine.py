@@ -112,9 +112,8 @@ def tokenizer_of(engine: Engine) -> Tokenizer | None:
 def neighbours_in(engine: Engine, reader: ChunkReader, where: Where = None) -> DocumentNeighbours:
     """Return the passages of an engine that pass a filter as a source of neighbours.
 
-    An index in memory keeps the documents that it has read until it changes.
+    An index in memory keeps the documents that it has read, by filter, until it changes.
     """
-    kept = (
-        None if where is not None else getattr(getattr(engine, "sparse", engine), "sources", None)
-    )
-    return DocumentNeighbours(partial(engine.documents, where=where), reader, kept)
+    read = getattr(getattr(engine, "sparse", engine), "sources", None)
+    kept = None if callable(where) else read
+    return DocumentNeighbours(partial(engine.documents, where=where), reader, kept, repr(where))

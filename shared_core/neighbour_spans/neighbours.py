@@ -206,6 +206,8 @@ class DocumentNeighbours:
         this kind around it, if they were found too.
     known
         Documents that were read before, to which others are added; None: none.
+    passing
+        The filter that their passages pass, to tell them from documents read by another.
     """
 
     def __init__(
@@ -213,8 +215,10 @@ class DocumentNeighbours:
         documents: Documents,
         reader: ChunkReader,
         known: MutableMapping[Any, PassageNeighbours] | None = None,
+        passing: str = "",
     ) -> None:
         self._documents, self._reader = documents, reader
+        self._kind = reader, passing
         self._known: MutableMapping[Any, PassageNeighbours] = {} if known is None else known
         self._holding: dict[str, PassageNeighbours] = {}
         self._embedded = False
@@ -252,7 +256,7 @@ class DocumentNeighbours:
         for document, passage in zip(named, passages, strict=True):
             if document is None:
                 continue
-            if (known := self._known.get((self._reader, document))) is not None:
+            if (known := self._known.get((self._kind, document))) is not None:
                 sources[document] = known
             else:
                 key, name = document
@@ -274,7 +278,7 @@ class DocumentNeighbours:
             read[key, name] = PassageNeighbours(held, self._reader, of_them)
         if len(self._known) > MOST_DOCUMENTS:
             self._known.clear()
-        self._known.update({(self._reader, each): source for each, source in read.items()})
+        self._known.update({(self._kind, each): source for each, source in read.items()})
         return read
 
 
