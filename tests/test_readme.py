@@ -194,13 +194,6 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert {*langchain_posrag.__all__, *llamaindex_posrag.__all__} - names == set()
 
 
-def test_the_readme_is_short() -> None:
-    """A screen before the first code, and 150 lines in all."""
-    lines = README.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 150
-    assert lines.index("```python") <= 40
-
-
 def test_the_lines_of_the_files_of_questions_are_read(tmp_path: Path) -> None:
     """The first by `posrag compare`, the second by `posrag probe`, and by `posrag compare`, too."""
     ranked, rotated = (tmp_path / name for name in ("ranked.jsonl", "rotated.jsonl"))

@@ -6,14 +6,13 @@ import ast
 import importlib
 import subprocess
 import sys
-import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import shared_core
-from shared_core.cli.main import COMMANDS
+from shared_core import api
 
 ROOT = Path(shared_core.__file__).parents[1]
 PACKAGES = ("shared_core", "langchain_posrag", "llamaindex_posrag")
@@ -95,6 +94,25 @@ def test_importing_the_core_brings_in_no_framework() -> None:
     assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
 
 
+@pytest.mark.parametrize(
+    ("adapter", "own", "other"),
+    [
+        ("langchain", "langchain_core", "llama_index"),
+        ("llamaindex", "llama_index", "langchain_core"),
+    ],
+)
+def test_an_adapter_takes_its_framework_alone_and_names_it_where_it_is_missing(
+    adapter: str, own: str, other: str
+) -> None:
+    """Neither the other one, nor a model library, nor a package the adapter does not depend on."""
+    loaded = run_python(f"import sys, {adapter}_posrag; print(*sys.modules)").split()
+    foreign = {other, "sentence_transformers", "langchain_classic", "langchain_community"}
+    assert {name.partition(".")[0] for name in loaded} & foreign == set()
+    told = f"{own} is not installed; run: pip install 'posrag[{adapter}]'"
+    without = f"import sys; sys.modules[{own!r}] = None\ntry: import {adapter}_posrag\n"
+    assert run_python(f"{without}except ImportError as error: print(error)") == f"{told}\n"
+
+
 def test_the_help_of_the_command_imports_neither_the_core_nor_numpy() -> None:
     loaded = run_python(
         "import sys; from shared_core.cli.main import main\n"
@@ -102,38 +120,6 @@ def test_the_help_of_the_command_imports_neither_the_core_nor_numpy() -> None:
     ).split()
     assert {"shared_core.cli.main", "shared_core.errors"} <= {*loaded}
     assert {"shared_core.caus", "numpy"}.isdisjoint(loaded)
-
-
-@pytest.mark.parametrize("adapter", ADAPTERS)
-def test_importing_an_adapter_brings_in_its_framework_alone(adapter: str) -> None:
-    """Neither the other one, nor a model library, nor a package the adapter does not depend on."""
-    (other,) = {*ADAPTERS} - {adapter}
-    foreign = {"langchain_posrag": "llama_index", "llamaindex_posrag": "langchain_core"}[adapter]
-    loaded = run_python(f"import sys, {adapter}; print(*sys.modules)").split()
-    tops = {name.partition(".")[0] for name in loaded}
-    assert tops & {other, foreign, "sentence_transformers", "langchain_classic"} == set()
-    assert tops & {"langchain_community"} == set()
-
-
-@pytest.mark.parametrize(
-    ("adapter", "framework", "extra"),
-    [
-        ("langchain_posrag", "langchain_core", "langchain"),
-        ("llamaindex_posrag", "llama_index", "llamaindex"),
-    ],
-)
-def test_without_its_framework_an_adapter_says_how_to_install_it(
-    adapter: str, framework: str, extra: str
-) -> None:
-    """By the exact line for pip, as for every other package that is missing."""
-    code = f"import sys; sys.modules[{framework!r}] = None; import {adapter}"
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert run.stderr.splitlines()[-1] == (
-        f"shared_core.errors.MissingExtraError: {framework} is not installed; "
-        f"run: pip install 'posrag[{extra}]'"
-    )
 
 
 @pytest.mark.parametrize("module", modules_of("shared_core"))
@@ -167,15 +153,6 @@ def test_no_layer_of_the_core_imports_a_higher_one(module: str) -> None:
             assert layer_of(imported) < layer_of(module), f"{module} imports {imported}"
 
 
-@pytest.mark.parametrize("module", modules_of("shared_core.cli"))
-def test_no_subcommand_imports_another(module: str) -> None:
-    """What several of them need stands beside them."""
-    subcommands = {f"shared_core.cli.{name}" for name in COMMANDS}
-    own = ".".join(module.split(".")[:3])
-    for imported in imports_of(module):
-        assert ".".join(imported.split(".")[:3]) not in subcommands - {own}
-
-
 @pytest.mark.parametrize("module", modules_of("shared_core"))
 def test_inside_the_core_only_the_outer_parts_use_its_front_door(module: str) -> None:
     """``from shared_core import X`` in a lower module would be a circle."""
@@ -190,114 +167,17 @@ def test_every_part_of_the_core_has_a_layer() -> None:
     assert parts == set.union(*LAYERS)
 
 
-CORE = [
-    "CAUS",
-    "KEY_VALUE",
-    "PLACEMENTS",
-    "Arrangement",
-    "Case",
-    "ChunkKeys",
-    "Comparison",
-    "ComparisonResult",
-    "CorruptIndexError",
-    "EmbeddingMismatchError",
-    "Engine",
-    "EngineError",
-    "GatedPrompts",
-    "GenerationError",
-    "HuggingFaceModel",
-    "HybridIndex",
-    "IndexFormatError",
-    "Inverse",
-    "Journal",
-    "MaxRelevance",
-    "MinDistraction",
-    "MissingExtraError",
-    "NeighbourSpans",
-    "OneRound",
-    "OrderDecision",
-    "Passage",
-    "PassageIndex",
-    "Placement",
-    "PositionProfile",
-    "PosragError",
-    "Probe",
-    "ProbeQuestion",
-    "ProfileNotFoundError",
-    "RankGPT",
-    "Ranking",
-    "SelfElicit",
-    "Sequential",
-    "Shuffle",
-    "SourceOrder",
-    "TwoRound",
-    "UShape",
-    "UShapeBestLast",
-    "adopt",
-    "choose_threshold",
-    "connect",
-    "decide_order",
-    "draw_profile",
-    "generate_pseudo_queries",
-    "hyde",
-    "key_value_questions",
-    "lancedb_rows",
-    "langchain_postgres_rows",
-    "llamaindex_postgres_rows",
-    "milvus_rows",
-    "position_sensitivity_index",
-    "qdrant_rows",
-    "rank",
-    "read_comparison",
-    "read_questions",
-    "resolve_placement",
-    "rewriting",
-    "selected_rows",
-    "tokenize",
-    "u_shape_order",
-]
-"""What each adapter exports, too: nobody has to know where it comes from."""
-
-PUBLIC = {
-    "shared_core": CORE,
-    "langchain_posrag": [
-        "AttentionPlacement",
-        "CAUSRetriever",
-        "ContextAwarenessGate",
-        "GatedPrompt",
-        "GatedRetriever",
-        "HybridScoreCompressor",
-        "LangChainModel",
-        "NeighbourSpanTransformer",
-        "PlacementTransformer",
-        "TwoRoundChain",
-        *CORE,
-    ],
-    "llamaindex_posrag": [
-        "AttentionPlacementPostprocessor",
-        "CAUSPostprocessor",
-        "CAUSRetriever",
-        "ContextAwarenessSelector",
-        "DirectQueryEngine",
-        "ExplainedNode",
-        "GatedQueryEngine",
-        "LlamaIndexModel",
-        "NeighbourSpanPostprocessor",
-        "PlacementPostprocessor",
-        "TwoRoundQueryEngine",
-        "load_gate",
-        *CORE,
-    ],
-}
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_the_public_names_are_these(package: str) -> None:
-    """A contract: nothing added or dropped unawares; constants, then classes, then functions."""
-    module = importlib.import_module(package)
-    assert module.__all__ == PUBLIC[package]
-    for name in module.__all__:
-        assert getattr(module, name).__doc__
+def test_the_public_names_of_the_core_are_what_its_api_imports_and_each_adapters_too() -> None:
+    """Nobody has to know where one comes from; an adapter adds what it defines itself."""
+    names = {name for name in vars(api) if not name.startswith("_")} - {"annotations"}
+    assert shared_core.__all__ == api.__all__
+    assert {*api.__all__} == names
+    for package in ADAPTERS:
+        module = importlib.import_module(package)
+        own = [name for name in module.__all__ if name not in names]
+        assert module.__all__ == [*own, *api.__all__]
+        assert {vars(module)[name].__module__.partition(".")[0] for name in own} == {package}
+        assert all(getattr(module, name).__doc__ for name in module.__all__)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -310,14 +190,6 @@ def test_nothing_else_is_within_easy_reach(package: str) -> None:
         "annotations",
         *(name.split(".")[1] for name in modules_of(package) if "." in name),
     }
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_types_are_shipped(package: str) -> None:
-    """The marker without which no type checker looks, and the path by which it finds a clone."""
-    assert (ROOT / package / "py.typed").is_file()
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
-    assert tools["distutils"]["editable_wheel"]["mode"] == "compat"
 
 
 def test_every_error_is_the_packages_own() -> None:

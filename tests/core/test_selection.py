@@ -87,17 +87,3 @@ def test_what_is_less_similar_is_cut_off_before_fusion() -> None:
     assert found(index, CAUS(min_similarity=1.0, k=2)) in ([], ["p0"])
     with pytest.raises(ValueError, match="is a cosine, and the dense scores are not"):
         found(index_of(TEXTS, metric="inner_product"), CAUS(min_similarity=0.5))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"distinct": 1.5}, r"distinct must be a number in \[0, 1\], or None, got 1.5"),
-        ({"distinct": True}, r"distinct must be a number in \[0, 1\], or None, got True"),
-        ({"per_source": 0}, "per_source must be an integer >= 1, got 0"),
-        ({"min_similarity": -2}, r"min_similarity must be a number in \[-1, 1\], or None, got -2"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CAUS(**options)  # type: ignore[arg-type]
