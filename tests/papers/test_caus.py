@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from shared_core import (
     CAUS,
     PLACEMENTS,
-    HybridIndex,
     Passage,
-    PassageIndex,
     PositionProfile,
     decide_order,
     position_sensitivity_index,
@@ -163,14 +161,6 @@ def test_the_gate_opens_strictly_above_one() -> None:
     assert [decide_order(psi).opened for psi in psis] == [False, False, True, True]
 
 
-def test_flat_profile_keeps_the_ranked_order() -> None:
-    """PSI of a flat profile is a hair below 1, by epsilon: no reordering."""
-    caus = CAUS(k=4, psi=PositionProfile(model="flat", accuracy=(0.6, 0.6, 0.6)))
-    arrangement = caus.place(rank([4, 3, 2, 1], [0, 0, 0, 0], alpha=1.0))
-    assert arrangement.slots == (0, 1, 2, 3)
-    assert arrangement.placement == "sequential"
-
-
 def test_a_gate_by_another_measure_than_the_papers_says_so() -> None:
     """Where a model looks, or how likely it finds the answer, is not how often it is right."""
     found = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(1.1, 1.9))
@@ -200,21 +190,3 @@ def test_the_whole_of_algorithm_1(
         caus.rank_pool(Pool(passages, np.array(phi), np.array(psi)), k, alpha, caus.chunk_keys)
     ).indices
     assert found == algorithm_1(phi, psi, k=k, alpha=alpha, psi_llm=psi_llm)
-
-
-def test_missing_scores_are_computed_exactly() -> None:
-    """At depth 1 each leg finds another passage; each gets its true score from the other leg."""
-    index = HybridIndex(metric="inner_product")
-    texts = ["alpha beta", "beta gamma", "gamma gamma"]
-    words = PassageIndex.from_texts(texts)
-    index.add(words.passages, [[0.1], [0.8], [0.5]])
-    bm25 = words.scores("gamma", words.passages)
-    assert bm25[2] > bm25[1] > 0
-
-    found_by_dense = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=1.0)
-    assert found_by_dense.passages == index.get(["1"])
-    assert found_by_dense.sparse == pytest.approx([bm25[1]])
-
-    found_by_sparse = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=0.0)
-    assert found_by_sparse.passages == index.get(["2"])
-    assert found_by_sparse.dense == pytest.approx([0.5])
