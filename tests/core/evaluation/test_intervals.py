@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -45,52 +44,6 @@ def answered(
     return (ability < stats.norm.ppf(accuracy)).astype(np.float64)
 
 
-def coverage(accuracy: tuple[float, ...], n: int, *, likeness: float, runs: int = 1000) -> float:
-    """Return how often the 95 % interval of the index holds the true one."""
-    rng = np.random.default_rng(n)
-    true = psi(np.array([accuracy]))[0]
-    held = 0
-    for run in range(runs):
-        outcomes = answered(accuracy, n, rng, likeness=likeness)
-        lower, upper = bootstrap_interval(outcomes, psi, resamples=1000, seed=run)
-        held += lower - 1e-6 <= true <= upper + 1e-6  # the index's own epsilon
-    return held / runs
-
-
-U_OF_TEN = tuple(np.interp(range(10), [0, 4, 9], [0.95, 0.6, 0.95]).tolist())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("likeness", [0.0, 0.5])
-@pytest.mark.parametrize(
-    ("accuracy", "n"),
-    [
-        ((0.9, 0.9, 0.9), 300),
-        ((0.95, 0.6, 0.95), 50),
-        ((0.82, 0.79, 0.82), 100),
-        ((1.0, 0.65, 1.0), 50),
-        (U_OF_TEN, 100),
-    ],
-)
-def test_a_95_percent_interval_covers_in_93_to_97_percent(
-    accuracy: tuple[float, ...], n: int, likeness: float
-) -> None:
-    """Over the shapes a probe meets, with questions alike in all slots or not."""
-    assert 0.93 <= coverage(accuracy, n, likeness=likeness) <= 0.97
-
-
-@pytest.mark.parametrize("n", [2, 10, 1000])
-@pytest.mark.parametrize("confidence", [0.5, 0.984])
-def test_the_percentiles_are_those_of_students_t(n: int, confidence: float) -> None:
-    """A statistic with a uniform distribution hands the percentiles back."""
-    lower, upper = bootstrap_interval(
-        np.zeros((n, 1)), lambda means: np.linspace(0, 1, len(means)), confidence=confidence
-    )
-    assert lower == pytest.approx(1 - upper, abs=1e-12)
-    exact = stats.norm.cdf(stats.t.ppf((1 - confidence) / 2, n - 1))
-    assert lower == pytest.approx(exact, rel=0.05 if n >= 10 else 1, abs=0.004)
-
-
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("n", [2, 50])
 def test_a_sample_without_variation_is_not_certainty(value: float, n: int) -> None:
@@ -114,17 +67,6 @@ def test_undefined_resamples_are_left_out_unless_they_are_the_most() -> None:
     assert all(map(math.isnan, bootstrap_interval(np.ones((9, 1)), undefined(0.6))))
 
 
-def test_questions_stay_whole() -> None:
-    """Two slots right on the same questions never differ; on unrelated questions they do."""
-    same = np.repeat(answered((0.5,), 400, np.random.default_rng(1)), 2, axis=1)
-    shuffled = np.column_stack([same[:, 0], np.random.default_rng(2).permutation(same[:, 1])])
-    paired, unpaired = (
-        np.diff(bootstrap_interval(rows, lambda means: means[:, 0] - means[:, 1]))[0]
-        for rows in (same, shuffled)
-    )
-    assert paired < 0.15 * unpaired
-
-
 def test_the_interval_is_of_the_seed() -> None:
     """The same again for the same seed; and the global random state is left alone."""
     outcomes = answered((0.9, 0.6, 0.8), 60, np.random.default_rng(0))
@@ -135,7 +77,9 @@ def test_the_interval_is_of_the_seed() -> None:
 
 
 def test_an_interval_stays_what_it_was() -> None:
-    """Of ten questions; any change of the method changes it."""
+    """Of ten questions, which stay whole; any change of the method changes it."""
+    slots = np.random.default_rng(7).random((10, 3))
+    assert bootstrap_interval(slots, psi) == pytest.approx((0.52509, 1.05273), abs=1e-5)
     rows = np.random.default_rng(7).random((10, 1))
     assert bootstrap_interval(rows, first) == pytest.approx((0.36436, 0.75530), abs=1e-5)
     difference = paired_difference_interval(rows[:, 0], 1 - rows[:, 0])
@@ -153,17 +97,6 @@ def test_any_outcomes_have_an_interval(rows: list[list[float]], confidence: floa
     low, high = bootstrap_interval(rows, first, confidence=0.999, resamples=200)
     assert low <= lower
     assert upper <= high
-
-
-def test_large_samples_take_little_memory() -> None:
-    """The draws of 5,000 questions are never all there at once (400 MB)."""
-    outcomes = answered((0.8,) * 30, 5000, np.random.default_rng(0))
-    tracemalloc.start()
-    try:
-        bootstrap_interval(outcomes, psi, resamples=1000)
-        assert tracemalloc.get_traced_memory()[1] < 30e6
-    finally:
-        tracemalloc.stop()
 
 
 def test_published_accuracies_have_the_interval_of_independent_slots() -> None:
@@ -237,14 +170,6 @@ def test_a_mean_of_ten_orders_that_moves_by_tenths_is_made_of_answers_that_are_w
     lower, upper = paired_difference_interval(np.ones(50), shuffled)
     assert lower < 0.01
     assert upper - lower > 0.07
-
-
-def test_outcomes_that_lie_close_together_have_a_narrow_interval() -> None:
-    """The invented questions are no further apart than many questions are found to be."""
-    rows = np.random.default_rng(18).uniform(0.45, 0.55, (1000, 1))
-    lower, upper = bootstrap_interval(rows, first)
-    textbook = 2 * 1.96 * rows.std(ddof=1) / math.sqrt(1000)
-    assert upper - lower == pytest.approx(textbook, rel=0.05)
 
 
 def test_one_question_has_no_interval() -> None:

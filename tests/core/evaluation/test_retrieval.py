@@ -25,17 +25,6 @@ def test_one_relevant_passage_by_hand() -> None:
     }
 
 
-def test_grades_count_and_depth_cuts() -> None:
-    """Grades 1 and 2 in the wrong order: (1 + 2 / log2 3) / (2 + 1 / log2 3)."""
-    relevant = {"q": {"a": 1, "b": 2, "c": 0}}
-    measured = retrieval_measures({"q": ["a", "b", "c"]}, relevant, ["nDCG@2", "P@3", "hit@3"])
-    assert measured["nDCG@2"].tolist() == [
-        pytest.approx((1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3)))
-    ]
-    assert measured["P@3"].tolist() == [pytest.approx(2 / 3)]
-    assert retrieval_measures({"q": ["c"]}, relevant, ["hit@1"])["hit@1"].tolist() == [0.0]
-
-
 def test_the_order_given_counts_and_not_that_of_the_ids() -> None:
     """trec_eval breaks ties by id; ranks have none."""
     for ranking, expected in ((["z", "a"], 1.0), (["a", "z"], 0.5)):

