@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,14 +18,12 @@ from shared_core.comparison import (
     STRATEGIES,
     Comparison,
     ComparisonResult,
-    retrieval,
     to_html,
     to_markdown,
 )
 from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.placement import (
     PLACEMENTS,
-    Sequential,
     UShape,
 )
 from shared_core.sensitivity.curve import PositionalCurve
@@ -132,23 +129,17 @@ def test_every_strategy_is_found_and_reported_under_its_name(biased: HuggingFace
         assert all(sorted(order) == [0, 1, 2] for (order,) in each.orders)
 
 
-def test_a_first_round_that_cannot_be_made_costs_its_question_alone(
-    biased: HuggingFaceModel,
-) -> None:
-    """Of a blank passage no attention can be read, and where nothing is found there is no round."""
-    data = reader_data(10, k=3, ranks=(1,), seed=3)
-    passages = [replace(p, text="") if p.id == "q2-0" else p for p in data.passages]
-    questions = (replace(data.questions[0], question="Zzz?"), *data.questions[1:])
-    blank = replace(data, passages=tuple(passages), questions=questions)
-    comparison = Comparison(
-        pipelines=("given", "sparse"), ks=(3,), strategies=("two_round",), max_failed=0.2
+def test_a_question_that_finds_no_passage_is_left_out() -> None:
+    """As one that the model fails on."""
+    data = codes(10)
+    lost = replace(
+        data, questions=(replace(data.questions[0], question="Zzz?"), *data.questions[1:])
     )
-    given, sparse = (each.failures for each in comparison.run(biased, blank).settings)
-    assert [(each.question, each.strategy) for each in given] == [(2, "two_round")]
-    assert (sparse[0].question, sparse[0].reason) == (0, "the pipeline found no passage")
-    strict = replace(comparison, pipelines=("sparse",), strategies=("inverse",), max_failed=0)
+    comparison = Comparison(pipelines=("sparse",), ks=(3,), strategies=("inverse",))
+    (failure,) = comparison.run(last, lost).settings[0].failures
+    assert (failure.question, failure.reason) == (0, "the pipeline found no passage")
     with pytest.raises(GenerationError, match=r"1 of 10 questions has failed \(sparse, k=3\)"):
-        strict.run(never_right, blank)
+        replace(comparison, max_failed=0).run(last, lost)
 
 
 def test_every_strategy_is_asked_what_it_says() -> None:
@@ -208,7 +199,6 @@ def test_one_seed_is_one_result(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("", "Invalid JSON"),
-        ("[]", "Input should be an object"),
         ('{"format": 3, "settings": 5}', "model: Field required"),
     ],
 )
@@ -217,12 +207,11 @@ def test_other_json_is_refused(text: str, reason: str) -> None:
     start = "^not the JSON of a comparison by this version of posrag:"
     with pytest.raises(ValueError, match=f"{start} {reason}.*; compare again: answers .*$"):
         ComparisonResult.from_json(text)
-
-
-def test_the_json_of_an_earlier_version_is_refused() -> None:
-    text = Comparison(ks=(4,)).run(last, codes(3)).to_json()
+    earlier = (
+        Comparison(ks=(4,)).run(last, codes(3)).to_json().replace('"format": 3', '"format": 2')
+    )
     with pytest.raises(ValueError, match="format: Input should be 3; compare again"):
-        ComparisonResult.from_json(text.replace('"format": 3', '"format": 2'))
+        ComparisonResult.from_json(earlier)
 
 
 def failing_on(bad: Sequence[int]) -> Counting:
@@ -231,7 +220,7 @@ def failing_on(bad: Sequence[int]) -> Counting:
 
 def test_questions_that_the_model_fails_on_are_left_out_and_reported() -> None:
     """Of all strategies alike, with the reason; the others come out as if alone."""
-    result = Comparison(ks=(4,), max_failed=0.2).run(failing_on([3, 11]), codes(20))
+    result = Comparison(ks=(4,)).run(failing_on([3, 11]), codes(20))  # as many as allowed
     setting = result.settings[0]
     assert [(each.question, each.reason) for each in setting.failures] == [
         (3, "RuntimeError: content policy"),
@@ -254,13 +243,6 @@ def test_a_question_that_one_strategy_fails_on_is_left_out_of_all() -> None:
     assert sequential == tuple((f"{n}x3",) for n in range(20) if n != 5)
 
 
-def test_as_many_failures_as_allowed_are_none_too_many() -> None:
-    """29 of 100 are 0.29, though 100 times 0.29 is a little less than 29."""
-    failing = failing_on([*range(0, 87, 3)])
-    result = Comparison(ks=(4,), max_failed=0.29).run(failing, codes(100))
-    assert [len(setting.questions) for setting in result.settings] == [71]
-
-
 def test_a_function_grades_no_answer_twice_and_none_for_a_plan() -> None:
     """It may be a language model."""
     graded = []
@@ -276,26 +258,6 @@ def test_a_function_grades_no_answer_twice_and_none_for_a_plan() -> None:
     assert result.graders == (judge.__qualname__, "em")
     assert by_name(result)["inverse"] == [0.75] * 10
     assert len(graded) == len({*graded})
-
-
-@pytest.mark.parametrize("value", [None, float("nan"), -0.1])
-def test_a_grader_that_returns_no_score_is_named_before_much_is_asked(
-    tmp_path: Path, value: Any
-) -> None:
-    """With what it returned; and what has been answered by then is kept."""
-
-    def judge(answer: str, answers: Sequence[str]) -> Any:
-        return value
-
-    model, journal = Counting(last), Journal(tmp_path / "answers")
-    comparison = Comparison(ks=(4,), graders=("em", judge))
-    message = re.escape(f"grader judge must return a number in [0, 1], got {value!r}")
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        comparison.run(model, codes(100), journal=journal)
-    asked = len(model.asked)
-    assert 0 < asked <= 32
-    mended = replace(comparison, graders=("em",))
-    assert mended.job(model, codes(100), journal=journal).plan().kept == asked
 
 
 def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
@@ -374,40 +336,25 @@ def test_a_reranker_orders_what_was_found() -> None:
         bad.job(last, codes(6))
 
 
-def test_an_optional_step_gains_over_the_same_pipeline_without_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A reranker that puts the gold passage in is told its gain and the time of its median call."""
-    now = 0.0
-
-    def clock() -> float:
-        nonlocal now
-        now += 0.001
-        return now
+def test_an_optional_step_gains_over_the_same_pipeline_without_it() -> None:
+    """A reranker that puts the gold passage in is told its gain, and so is what adds nothing."""
 
     def late(question: str, texts: Sequence[str]) -> list[float]:
-        nonlocal now
-        now += 0.02
         return [float(text.endswith("x3")) for text in texts]
 
-    monkeypatch.setattr(retrieval, "perf_counter", clock)
     pipelines = ("given", "given+rerank", "given+rerank+distinct")
     comparison = Comparison(ks=(2,), pipelines=pipelines, reranker=late)
-    result = comparison.run(smallest, codes(12, gold=3))
+    result = comparison.run(first, codes(12, gold=3))
     reranked, distinct = result.steps
     assert (reranked.step, reranked.setting) == ("+rerank", "given+rerank, k=2")
     assert (distinct.step, distinct.setting) == ("+distinct", "given+rerank+distinct, k=2")
-    # After the reranker x3 is shown with x0, which is smaller: nothing is gained in ranked order.
-    assert (reranked.gain.difference, distinct.gain.difference) == (0, 0)
-    assert reranked.seconds >= 0.02 > distinct.seconds > 0
-    gained = comparison.run(first, codes(12, gold=3))
-    assert gained.steps[0].gain.difference == 1
-    text = to_markdown(gained)
+    assert (reranked.gain.difference, distinct.gain.difference) == (1, 0)
+    assert min(reranked.seconds, distinct.seconds) > 0
+    text = to_markdown(result)
     assert "- +rerank gains (given+rerank, k=2): +100.0 [" in text
-    assert (text.count("points a second"), to_markdown(result).count("points a second")) == (1, 0)
+    assert text.count("points a second") == 1
     assert "- +distinct is not shown to gain (given+rerank+distinct, k=2): +0.0" in text
-    assert ComparisonResult.from_json(gained.to_json()) == gained
-    assert not Comparison(ks=(2,)).run(first, codes(12)).steps
+    assert ComparisonResult.from_json(result.to_json()) == result
 
 
 def test_steps_leave_out_near_duplicates_and_second_passages_of_a_document() -> None:
@@ -421,13 +368,11 @@ def test_steps_leave_out_near_duplicates_and_second_passages_of_a_document() -> 
         )
         for each in data.passages
     )
-    comparison = Comparison(ks=(2,), pipelines=("given+distinct", "given+per_source", "given"))
+    pipelines = ("given", "given+distinct", "given+per_source", "given+distinct+per_source")
+    comparison = Comparison(ks=(2,), pipelines=pipelines)
     found = comparison.job(last, replace(data, passages=same)).settings
     ids = [[passage.id for passage in setting.cases[0].passages] for setting in found]
-    assert ids == [["0-0", "0-2"], ["0-0", "0-1"], ["0-0", "0-1"]]
-    comparison = replace(comparison, pipelines=("given+distinct+per_source",), ks=None)
-    (setting,) = comparison.job(last, replace(data, passages=same)).settings
-    assert [passage.id for passage in setting.cases[0].passages] == ["0-0", "0-2"]
+    assert ids == [["0-0", "0-1"], ["0-0", "0-2"], ["0-0", "0-1"], ["0-0", "0-2"]]
 
 
 def test_hits_and_spans_fill_one_budget() -> None:
@@ -493,33 +438,15 @@ def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -
             Comparison(ks=(2,), pipelines=pipelines).job(last, data)
 
 
-def test_the_ranked_order_may_be_named_like_any_other() -> None:
-    """It takes part once, though it always does, by name as by placement."""
-    data = codes(5)
-    named = Comparison(ks=(4,), strategies=("sequential", "inverse")).run(last, data)
-    placed = Comparison(ks=(4,), strategies=(Sequential(), "inverse")).run(last, data)
-    assert named == placed == Comparison(ks=(4,), strategies=("inverse",)).run(last, data)
-
-
-def test_two_u_shapes_are_told_apart() -> None:
-    comparison = Comparison(ks=(4,), strategies=("u_shape", "u_shape_best_last"))
-    result = comparison.run(last, codes(10))
-    assert {**by_name(result)}.keys() >= {"u_shape", "u_shape_best_last"}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"ks": (1,)}, "k must be an integer >= 2, got 1"),
         ({"ks": ()}, "ks must name at least one"),
-        ({"ks": (4, 4)}, "ks must differ, got 4 twice"),
         ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
         ({"strategies": ("best",)}, "no strategy 'best'"),
         ({"strategies": (UShape,)}, "no strategy <class .*UShape'>; .* and Placement objects"),
-        ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
         ({"strategies": ("u_shape", "edge_balanced")}, "strategies must differ, got 'u_shape' twi"),
-        ({"graders": ("bleu",)}, "bleu"),
-        ({"shuffles": 0}, "shuffles must be an integer >= 1, got 0"),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )
@@ -535,14 +462,10 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
     ("options", "message"),
     [
         ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
-        ({"strategies": ("two_round",)}, "reads the attention of a local model"),
         ({"pipelines": ("dense",)}, "need embed="),
         ({"pipelines": ("given+rerank",)}, "needs a reranker; give one"),
         ({"pipelines": ("given+per_source",)}, r"none names one; passage '0-0' has {}"),
-        (
-            {"ks": (4, 10)},
-            r"k=10 \(--k\), but no question has more than 4 passages \(given\)",
-        ),
+        ({"ks": (4, 10)}, r"k=10 \(--k\), but no question has more than 4 passages \(given\)"),
     ],
 )
 def test_what_is_missing_is_said_by_the_job(options: dict[str, object], message: str) -> None:
@@ -570,7 +493,6 @@ def never_right(prompts: Sequence[str]) -> list[str]:
     return ["no idea"] * len(prompts)
 
 
-@pytest.mark.parametrize("n", [1, 40])
 @pytest.mark.parametrize(
     ("model", "kind", "text"),
     [
@@ -579,21 +501,13 @@ def never_right(prompts: Sequence[str]) -> list[str]:
     ],
 )
 def test_answers_that_are_all_wrong_or_all_right_are_no_finding(
-    model: Function, kind: str, text: str, n: int
+    model: Function, kind: str, text: str
 ) -> None:
     """They speak of the set-up, of however many questions; no report asks for more of them."""
-    result = Comparison(ks=(4,)).run(model, codes(n))
+    result = Comparison(ks=(4,)).run(model, codes(1))
     assert (result.verdict.kind, result.settings[0].verdict.kind) == (kind, kind)
     assert re.match(text, result.verdict.text)
     assert "to show a difference" not in to_markdown(result) + to_html(result)
-
-
-def test_a_reference_that_a_grader_cannot_use_is_said_by_the_job() -> None:
-    """The article alone, for the sub-span grader."""
-    data = codes(5)
-    asked = (replace(data.questions[0], answers=("The",)), *data.questions[1:])
-    with pytest.raises(ValueError, match="nothing of the reference 'The' is left"):
-        Comparison(ks=(4,), graders=("subspan",)).job(last, replace(data, questions=asked))
 
 
 def test_a_question_without_documents_is_named_by_the_given_pipeline() -> None:
@@ -604,13 +518,3 @@ def test_a_question_without_documents_is_named_by_the_given_pipeline() -> None:
     with pytest.raises(ValueError, match="'What has thing 4\\?' has none"):
         Comparison(ks=(4,), pipelines=("given",)).job(last, mixed)
     assert Comparison(ks=(4,), pipelines=("sparse",)).job(last, mixed).plan().questions == 5
-
-
-def test_progress_adds_up() -> None:
-    """Every different prompt is reported once, also those in one call with a failing one."""
-    for model in (Counting(last), failing_on([3])):
-        seen: list[int] = []
-        job = Comparison(ks=(4,)).job(model, codes(20))
-        job.run(on_answer=seen.append)
-        assert sum(seen) == job.plan().calls
-        assert len(seen) > 3

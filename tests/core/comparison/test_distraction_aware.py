@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared_core import Journal, PositionProfile, decide_order
+from shared_core import Journal, PositionProfile
 from shared_core.comparison import Comparison
 from shared_core.generation.templates import ABSTAIN, PromptTemplate
 from tests.core.comparison.making import codes, last, shown
@@ -51,23 +51,14 @@ class Scoring:
 
 def test_utility_is_relevance_by_rank_less_the_effect_where_there_are_no_scores() -> None:
     """1, .75, .5, .25 less .05, .95, .05, .05; the last slot is read best, the first least."""
-    result = ASKED.run(Scoring(), codes(10))
+    longest = PositionProfile(model="mine", accuracy=np.linspace(0.9, 0.1, 10), tokens=200)
+    both = PositionProfile.of_lengths([replace(PROFILE, tokens=20), longest])
+    result = replace(ASKED, profile=both).run(Scoring(), codes(10))  # the shorter counts
     (strategy,) = result.settings[0].strategies[2:]
     assert strategy.name == "distraction_aware"
     assert strategy.orders == (((1, 3, 2, 0),),) * 10
     assert np.mean(strategy.outcomes["em"]) == 1
     assert result.profile == "mine"
-
-
-def test_of_several_lengths_the_one_that_a_retriever_takes_makes_the_order() -> None:
-    """That of so many tokens; the longest is read best at the start."""
-    longest = PositionProfile(model="mine", accuracy=np.linspace(0.9, 0.1, 10), tokens=200)
-    both = PositionProfile.of_lengths([replace(PROFILE, tokens=20), longest])
-    asked = replace(ASKED, strategies=("distraction_aware", "max_relevance"), profile=both)
-    aware, by_rank = asked.run(Scoring(), codes(3)).settings[0].strategies[2:]
-    assert {*aware.orders} == {((1, 3, 2, 0),)}
-    gate = decide_order(both, "max_relevance", k=4, tokens=20)
-    assert {*by_rank.orders} == {(gate.slots,)} == {((3, 2, 1, 0),)}
 
 
 def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:

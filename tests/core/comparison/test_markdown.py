@@ -4,25 +4,42 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shared_core.comparison import Comparison, ComparisonData, to_markdown
+from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_markdown
 from shared_core.comparison.text_report import escaped
 
 from .making import codes, last, refusing
 
-HOSTILE = "a\x1b[31m\n- b <script>x</script> `c` | d\r\n# e ![f](http://g) \x9b1m\ud800"
-ESCAPED = r"a\\x1b[31m - b \<script>x\</script> \`c\` \| d # e ![f]\(http://g) \\x9b1m\\ud800"
+HOSTILE = (
+    "a\x1b[31m <b>\n- b <script>x</script> `c` | d\r\n# e ![f](http://g) \" onload='x \x9b1m\ud800"
+)
+ESCAPED = (
+    r"a\\x1b[31m \<b> - b \<script>x\</script> \`c\` \| d # e ![f]\(http://g) "
+    "\" onload='x \\\\x9b1m\\\\ud800"
+)
 
 
-refusing_one = refusing(lambda number, _: number == 3, HOSTILE)
+def hostile() -> ComparisonResult:
+    """Return a comparison in which all words that can be another's are."""
+    data = codes(12)
+    questions = (replace(each, id=f"{at}{HOSTILE}") for at, each in enumerate(data.questions))
+    whole = ComparisonData(questions=tuple(questions), passages=data.passages)
+    result = Comparison(ks=(4,)).run(refusing(lambda number, _: number == 3, HOSTILE), whole)
+    setting = result.settings[0]
+    strategies = tuple(replace(each, name=HOSTILE) for each in setting.strategies)
+    return replace(
+        result,
+        questions=tuple(replace(each, question=HOSTILE) for each in result.questions),
+        settings=(replace(setting, pipeline=HOSTILE, strategies=strategies),),
+        model=HOSTILE,
+        identity=HOSTILE,
+        template=HOSTILE,
+        verdict=replace(result.verdict, text=HOSTILE),
+    )
 
 
 def test_what_others_said_stands_in_one_line_and_marks_nothing_up() -> None:
     """Neither an id, nor a failure's reason, nor the name of the model."""
-    data = codes(12)
-    questions = (replace(each, id=f"{at}{HOSTILE}") for at, each in enumerate(data.questions))
-    whole = ComparisonData(questions=tuple(questions), passages=data.passages)
-    result = Comparison(ks=(4,)).run(refusing_one, whole)
-    text = to_markdown(replace(result, model=HOSTILE))
+    text = to_markdown(hostile())
     text.encode()
     lines = text.splitlines()
     assert f"- 1: RuntimeError: {ESCAPED} (first: question 3{ESCAPED}, sequential)" in lines

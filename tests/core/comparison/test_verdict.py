@@ -79,11 +79,9 @@ TESTS = 10
 
 
 WEAK = nothing(0.12, adjusted=0.06, half=0.02), nothing(0.02, adjusted=0.01, half=0.03)
-SMALL = replace(shown(0.00375), interval=(0.0019, 0.0056))
 NEEDED = "it takes about 480 questions to show a difference of 0.03 with a chance of 80%"
 KEEP = "keep the ranked order: no strategy is shown to beat it or shuffling here"
 ELSEWHERE = "do not keep the ranked order: it is worse than shuffling by 0.40 [0.38, 0.42]"
-BEST = "of the strategies"
 
 
 @pytest.mark.parametrize(
@@ -112,12 +110,6 @@ BEST = "of the strategies"
             "shuffling",
         ),
         (
-            "gain",  # 15 of 4,000 questions are not rounded to nothing
-            basis({"shuffle": nothing(), "u": SMALL}, {"u": SMALL}),
-            "use u: it gains 0.004 [0.002, 0.006] over the ranked order and 0.004 [0.002, 0.006] "
-            "over shuffling",
-        ),
-        (
             "ranked_order_helps",
             basis({"shuffle": shown(-0.2), "u": replace(shown(-0.1), interval=(-0.2, -0.0004))}),
             "keep the ranked order: it beats shuffling by 0.20 [0.18, 0.22], and no other order is "
@@ -125,15 +117,10 @@ BEST = "of the strategies"
         ),
         ("put_best_elsewhere", basis({"shuffle": shown(0.4)}), ELSEWHERE),
         (
-            "put_best_elsewhere",  # the strategy beats the ranked order too, and chance by nothing
-            basis({"shuffle": shown(0.4), "u": shown(0.4), "v": nothing()}),
-            f"{ELSEWHERE}; {BEST} u comes out best (+0.40 from the ranked order)",
-        ),
-        (
             "put_best_elsewhere",
             basis({"shuffle": shown(0.4), "u": nothing(), "v": shown(-0.35)}),
-            f"{ELSEWHERE}; {BEST} u comes out best (+0.00 from the ranked order, which is not "
-            "shown); v loses 0.35 [0.33, 0.37]",
+            f"{ELSEWHERE}; of the strategies u comes out best (+0.00 from the ranked order, which "
+            "is not shown); v loses 0.35 [0.33, 0.37]",
         ),
         (
             "too_few",  # whatever is shown of the shuffle alone
@@ -180,7 +167,6 @@ def overall(*parts: SettingResult) -> Verdict:
 
 GAINS = basis({"shuffle": nothing(), "u": shown(0.1), "v": nothing()})
 BAD = basis({"shuffle": shown(0.9), "u": shown(0.6), "v": shown(0.3)})
-HELPS = basis({"shuffle": shown(-0.2), "u": nothing(), "v": nothing()})
 NO = basis({"shuffle": nothing(), "u": nothing(), "v": nothing()})
 LOSS = basis({"shuffle": nothing(), "u": nothing(), "v": shown(-0.3)})
 LOST = basis({"shuffle": nothing(), "u": shown(-0.3), "v": shown(-0.2)})
@@ -198,11 +184,8 @@ ONE, TWO = "otherwise in 1 other setting, see there", "otherwise in 2 other sett
             (LOST, NO, LOST),
             f"but u loses in dense, k=6 and dense, k=8; {TWO.replace('2', '3')}",
         ),
-        (BAD, (HELPS,), ONE),
-        (HELPS, (LOSS, NO, NO), TWO.replace("2", "3")),
         (LOSS, (FEW, RIGHT), TWO),
         (WRONG, (WRONG,), "likewise, by other figures, in 1 other setting"),
-        (NO, (LOSS, NO, FEW), f"likewise, by other figures, in 2 other settings; {ONE}"),
     ],
 )
 def test_of_other_settings_it_is_told_whether_they_agree(
