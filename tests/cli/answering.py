@@ -6,8 +6,6 @@ import json
 import random
 from collections.abc import Sequence
 
-from tests.cli.interrupting import count
-
 
 def _read(prompt: str) -> tuple[int, int, str]:
     records = json.loads(prompt[prompt.index("{") : prompt.rindex("}") + 1])
@@ -32,12 +30,6 @@ def even(prompts: Sequence[str]) -> list[str]:
 def nothing(prompts: Sequence[str]) -> list[str]:
     """Never answer right."""
     return ["no idea"] * len(prompts)
-
-
-def slow(prompts: Sequence[str]) -> list[str]:
-    """Answer like `even`, count the prompts in a file, and be interrupted after some."""
-    count(prompts)
-    return even(prompts)
 
 
 def broken(prompts: Sequence[str]) -> list[str]:

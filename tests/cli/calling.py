@@ -20,8 +20,3 @@ def reader(prompts: Sequence[str]) -> list[str]:
             f"```python\ny = {query.required}\n```" if found else " ".join(query.keywords)
         )
     return answers
-
-
-def refusing(prompts: Sequence[str]) -> list[str]:
-    """Answer nothing."""
-    raise RuntimeError("refused")

@@ -17,7 +17,6 @@ pytest.importorskip("transformers")
 from shared_core.cli import attention as report
 from shared_core.cli.main import main
 from shared_core.sensitivity.curve import PositionalCurve
-from tests.cli.conftest import process, refused
 
 READERS = Path(__file__).parents[2] / "instruments"
 QUESTIONS = str(READERS / "questions.jsonl")
@@ -94,15 +93,6 @@ def test_questions_and_the_users_own_prompt_are_read(
     assert PositionalCurve.load("uniform").template == template.read_text("utf-8")
 
 
-def test_an_interrupted_run_leaves_nothing_half_written(curves: Path) -> None:
-    """A real Ctrl-C in the middle of a forward pass: exit 130, one line."""
-    stopped = process("attention", "tests.cli.interrupted_reader:model", "--data", QUESTIONS)
-    assert stopped.returncode == 130, stopped.stderr
-    assert "(posrag attention keeps none)" in stopped.stderr.splitlines()[-1]
-    assert "Traceback" not in stopped.stderr
-    assert [*curves.iterdir()] == []
-
-
 @pytest.mark.parametrize("command", ["attention", "probe"])
 def test_a_folder_that_cannot_be_written_into_is_named_with_the_way_out(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -115,30 +105,6 @@ def test_a_folder_that_cannot_be_written_into_is_named_with_the_way_out(
     assert error.endswith(
         "; give --output, or set POSRAG_PROFILES to a folder that can be written into"
     )
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "message"),
-    [
-        ("openai:gpt-4o-mini", [], "'openai:gpt-4o-mini' shows no attention"),
-        ("tests.cli.answering:even", [], "give the folder or hub name of a Hugging Face causal"),
-        (
-            "uniform",
-            ["--data", "absent.jsonl"],
-            "--data absent.jsonl is not kv, and there is",
-        ),
-        ("uniform", ["--data", str(READERS)], f"posrag: {READERS}: Is a directory"),
-        ("uniform", ["--data", QUESTIONS, "--n", "201"], "questions.jsonl holds 200 questions"),
-        ("uniform", ["-k", "2"], "k must be an integer >= 3, got 2"),
-        ("uniform", ["--output", QUESTIONS], "cannot be written: File exists"),
-    ],
-)
-def test_bad_input_is_one_line_on_stderr(
-    model: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit 2, the offending value and the way out, no traceback."""
-    spec = str(READERS / model) if model == "uniform" else model
-    assert message in refused(capsys, "attention", spec, *options)
 
 
 def curve_of(start: tuple[float, float], end: tuple[float, float]) -> PositionalCurve:

@@ -34,34 +34,20 @@ def console(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return Console()
 
 
-def test_what_is_shown_and_said_moves_no_cursor(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nor does it set a colour; line breaks of what is shown stay."""
-    console.show(f"\n{FOREIGN}")
-    console.show(FOREIGN, whole=True)
-    console.say(FOREIGN)
-    captured = capsys.readouterr()
-    assert captured.out.splitlines() == ["", SHOWN, SHOWN]
-    assert captured.err == f"{IN_ONE_LINE}\n"
-
-
-def test_what_is_said_or_failed_with_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever breaks lines in it."""
-    Console().say("a\nb\u2028c\x85d")
-    fail(f"a\r\n{FOREIGN}")
-    assert capsys.readouterr().err == f"a b c d\nposrag: a {IN_ONE_LINE}\n"
-
-
-def test_a_table_is_styled_by_rich_alone(
+def test_what_is_printed_moves_no_cursor_and_sets_no_colour(
     console: Console, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    """Its cells and headings are as wide as what they show."""
+    """What is said or failed with is one line; a table is styled by rich alone, and as wide."""
+    console.show(f"\n{FOREIGN}")
+    console.show(FOREIGN, whole=True)
+    console.say(f"a\nb\u2028c\x85d {FOREIGN}")
+    fail(f"a\r\n{FOREIGN}")
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == ["", SHOWN, SHOWN]
+    assert captured.err == f"a b c d {IN_ONE_LINE}\nposrag: a {IN_ONE_LINE}\n"
     console.show(table(FOREIGN))
     out = capsys.readouterr().out
-    styled = "terminal" in request.node.callspec.id
-    assert ("\x1b[1m" in out) is styled, "the heading is bold"
+    assert ("\x1b[1m" in out) is ("terminal" in request.node.callspec.id), "the heading is bold"
     assert "\x1b[31m" not in out
-    assert "\x07" not in out
     assert out.count(SHOWN) == 3
     assert f"│ {SHOWN} │" in out.splitlines()[-2]

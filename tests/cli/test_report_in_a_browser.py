@@ -79,24 +79,14 @@ def page(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iter
     assert complaints == []
 
 
-def width_of(page: Page) -> int:
-    return int(page.evaluate("innerWidth"))
-
-
 def unfold(page: Page) -> None:
     for summary in page.locator("summary").all():
         summary.click()
 
 
-def test_every_plot_is_visible_and_fits_the_screen(page: Page) -> None:
-    """All of its marks, too, and its text is large enough to read."""
-    plots = page.locator("svg").all()
-    assert len(plots) == 2 * 4
-    for plot in plots:
-        box = plot.bounding_box()
-        assert box is not None
-        assert box["width"] > 250
-        assert box["height"] > 100
+def test_all_of_it_fits_the_screen(page: Page) -> None:
+    """Also with everything unfolded; marks of plots are seen, and their texts read one by one."""
+    assert page.locator("svg").count() == 2 * 4
     marks = page.eval_on_selector_all(
         "svg circle, svg rect, svg text:not(:empty)",
         """all => all.map(each => {
@@ -105,15 +95,11 @@ def test_every_plot_is_visible_and_fits_the_screen(page: Page) -> None:
         })""",
     )
     assert len(marks) > 100
-    for left, right, width, font_size in marks:
-        assert left >= 0
-        assert right <= width_of(page)
-        assert width > 0
+    width = int(page.evaluate("innerWidth"))
+    for left, right, of_mark, font_size in marks:
+        assert 0 <= left <= right <= width
+        assert of_mark > 0
         assert font_size >= 11
-
-
-def test_text_in_the_plots_does_not_overlap(page: Page) -> None:
-    """Names, figures and ticks of one plot stand apart from each other."""
     overlaps = page.eval_on_selector_all(
         "svg",
         """plots => plots.flatMap(plot => {
@@ -127,21 +113,8 @@ def test_text_in_the_plots_does_not_overlap(page: Page) -> None:
         })""",
     )
     assert overlaps == []
-
-
-def test_the_page_does_not_scroll_sideways(page: Page) -> None:
-    """Also with everything unfolded; wide tables scroll within their own box."""
     unfold(page)
-    width = width_of(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    tables = page.locator(".scroll").all()
-    assert len(tables) == 2 * 2
-    for table in tables:
-        box = table.bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= width
-    if width == PHONE["width"]:
-        assert page.eval_on_selector(".scroll", "each => each.scrollWidth > each.clientWidth")
 
 
 def test_a_click_sorts_a_table_and_another_turns_it_round(page: Page) -> None:
@@ -151,7 +124,6 @@ def test_a_click_sorts_a_table_and_another_turns_it_round(page: Page) -> None:
     assert names.all_text_contents() == ["sequential", "shuffle", "inverse", "u_shape"]
     table.get_by_role("button", name="strategy").click()
     assert names.all_text_contents() == ["inverse", "sequential", "shuffle", "u_shape"]
-    assert table.locator("[aria-sort]").all_text_contents() == ["strategy"]
 
     gains = table.get_by_role("button", name="difference [95%]").first
     column = "each => [...each.tBodies[0].rows].map(row => row.cells[3].dataset.value)"
@@ -168,40 +140,3 @@ def test_a_click_sorts_a_table_and_another_turns_it_round(page: Page) -> None:
     for _ in range(2):
         table.get_by_role("button", name="id").click()
     assert table.locator("tbody th").all_text_contents() == [str(n) for n in range(1, 25)]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_the_paper(browser: Browser, report: Path, scheme: str) -> None:
-    """By 4.5 to 1, as the accessibility guidelines ask (WCAG 2.2, 1.4.3)."""
-    context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
-    page = context.new_page()
-    page.goto(report.as_uri())
-    luminance = """name => {
-        const made = document.createElement('i');
-        document.body.append(made);
-        made.style.color = `var(${name})`;
-        const parts = getComputedStyle(made).color.match(/[0-9.]+/g).slice(0, 3);
-        made.remove();
-        return parts.map(part => part / 255)
-            .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-            .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
-    }"""
-    paper = page.evaluate(luminance, "--paper")
-    assert (paper > 0.5) == (scheme == "light")
-    for name in ("--ink", "--soft", "--accent"):
-        text = page.evaluate(luminance, name)
-        assert (max(text, paper) + 0.05) / (min(text, paper) + 0.05) >= 4.5, name
-    context.close()
-
-
-def test_without_scripts_it_is_all_there(browser: Browser, report: Path) -> None:
-    """Sorting is all that a script is for."""
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(report.as_uri())
-    assert page.locator("h1").is_visible()
-    assert page.locator("svg").count() == 2 * 4
-    assert page.locator("th button").count() == 0
-    page.locator("summary").first.click()
-    assert page.get_by_text("What has thing 7?").first.is_visible()
-    context.close()

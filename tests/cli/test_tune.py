@@ -54,29 +54,3 @@ def test_a_file_and_a_collection_are_tuned_alike(
     assert said(capsys)[0] == told
     assert tuned(tmp_path, LABELLED, "--engine", postgres, "--collection", "other") == 2
     assert "there is no collection 'other' in postgresql://" in said(capsys)[1]
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (LABELLED[:3], "give at least 5 questions, and the ids of the relevant passages of each"),
-        ([{"question": "q"}], 'line 1: no field "gold"; it has question'),
-        ([{"question": " ", "gold": "a"}], 'line 1: question must be a text, got " "'),
-        ([{"question": "q", "gold": []}], "gold must be the id of a document, or several, got []"),
-        ([{"question": "q", "gold": [3]}], "gold must be the id of a document, or several, got [3"),
-        (
-            [{"question": f"q{n}", "gold": "x"} for n in range(5)],
-            "no relevant passage was found for any question",
-        ),
-    ],
-)
-def test_wrong_lines_are_refused(
-    tmp_path: Path,
-    documents: list[str],
-    model: CountingModel,
-    lines: list[Any],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert tuned(tmp_path, lines, *documents) == 2
-    assert message in said(capsys)[1]
