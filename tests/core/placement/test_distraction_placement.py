@@ -11,8 +11,6 @@ import pytest
 from shared_core import PositionProfile
 from shared_core.placement import distraction_placement
 
-PROFILE = PositionProfile(model="five", accuracy=(0.8, 0.7, 0.6, 0.75, 0.9))
-
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("seed", range(3))
@@ -29,16 +27,10 @@ def test_no_permutation_is_worth_more(k: int, seed: int) -> None:
 
     placed = distraction_placement(relevance, effects, profile, harm=harm)
     assert sorted(placed) == list(range(k))
+    flat = PositionProfile(model="flat", accuracy=(0.5,) * k)
+    assert distraction_placement([0.5] * k, [0.1] * k, flat) == tuple(range(k)), "ties stay"
     best = max(worth(order) for order in itertools.permutations(range(k)))
     assert worth(placed) == pytest.approx(best, abs=1e-12)
-
-
-def test_a_hard_distractor_that_ranks_second_goes_to_the_worst_slot() -> None:
-    """By hand: utilities .9 -.15 .5 .4 .2, slots by accuracy 5 1 4 2 3."""
-    placed = distraction_placement([0.9, 0.8, 0.5, 0.4, 0.3], [0, 0.95, 0, 0, 0.1], PROFILE)
-    assert placed == (2, 4, 1, 3, 0)
-    flat = PositionProfile(model="flat", accuracy=(0.5,) * 4)
-    assert distraction_placement([0.5] * 4, [0.1] * 4, flat) == (0, 1, 2, 3), "ties stay"
 
 
 def test_a_profile_without_accuracy_is_refused() -> None:

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile, UShapeBestLast, decide_order
-from shared_core.arrays import Scores
-from shared_core.evaluation.intervals import contrast_interval, independent_contrast_interval
 from shared_core.placement.order_gate import HIT_RATES
 from shared_core.types import Query
 from tests.core.making import make_index
@@ -66,31 +64,14 @@ def test_a_slope_that_the_index_does_not_see() -> None:
     assert not decide_order(SLOPE, rule="psi").opened
 
 
-def test_published_models() -> None:
-    """Llama-2-70b reads the last slot best; a mild slope from the front is left alone."""
-    gate = decide_order("meta-llama/Llama-2-70b-chat-hf", k=20)
-    assert (gate.opened, gate.slots[-1]) == (True, 0)
-    mild = PositionProfile(model="m", accuracy=(0.833, 0.793, 0.763), n=300)
-    assert mild.psi > 1
-    assert not decide_order(mild).opened
-    assert decide_order(mild, rule="psi").placement == "u_shape"
+@pytest.mark.parametrize(("placement", "k"), [("auto", 5), ("auto", 20), ("max_relevance", 5)])
+def test_a_uniform_reader_is_left_alone(placement: str, k: int) -> None:
+    """Of 400 profiles at most 5%, and what chance adds, open the gate.
 
-
-@pytest.mark.parametrize("k", [5, 20])
-def test_a_uniform_reader_is_left_alone(k: int) -> None:
-    """Of 400 profiles at most 5%, and what chance adds, open the gate."""
-    opened = [decide_order(measured([0.6] * k, 100, seed)).opened for seed in range(400)]
+    Judged by the questions that made it, an order made from a profile would open it in 11 to 30%.
+    """
+    opened = [decide_order(measured([0.6] * k, 100, seed), placement).opened for seed in range(400)]
     assert np.mean(opened) <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
-
-
-def test_an_order_made_from_a_profile_is_not_judged_by_the_questions_that_made_it() -> None:
-    """A uniform reader would open it in 11 to 30%; one with a bias still does."""
-    opened = [
-        decide_order(measured([0.6] * 5, 100, seed), "max_relevance").opened for seed in range(400)
-    ]
-    assert np.mean(opened) <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
-    biased = measured([0.3] * 4 + [0.9], 100, 0)
-    assert decide_order(biased, "max_relevance").slots[-1] == 0
 
 
 def test_a_named_placement_is_judged_by_its_own_gain() -> None:
@@ -101,8 +82,7 @@ def test_a_named_placement_is_judged_by_its_own_gain() -> None:
     gate = decide_order(SLOPE, UShapeBestLast())
     assert (gate.opened, gate.slots) == (True, (1, 2, 0))
     assert gate.reason.startswith("u_shape_best_last should be better")
-    assert decide_order(SLOPE, "max_relevance").slots == (2, 1, 0)
-    assert not decide_order(SLOPE, "sequential").opened
+    assert decide_order(measured([0.3] * 4 + [0.9], 100, 0), "max_relevance").slots[-1] == 0
 
 
 def test_what_ranks_hold_decides_with_it() -> None:
@@ -119,7 +99,6 @@ def test_far_from_what_was_measured_it_is_shut() -> None:
     gate = decide_order(SLOPE, k=7)
     assert (gate.opened, gate.slots) == (False, tuple(range(7)))
     assert gate.reason == "the profile of m was measured with 3 passages, which says little of 7"
-    assert decide_order(SLOPE, k=7, rule="psi").reason.endswith("3 passages, extrapolated to 7)")
 
 
 def test_slots_between_the_measured_ones_are_interpolated() -> None:
@@ -132,16 +111,10 @@ def test_slots_between_the_measured_ones_are_interpolated() -> None:
     assert "taken as exact" in mine.reason
 
 
-def test_points_are_those_of_the_measure() -> None:
-    gate = decide_order(replace(SLOPE, measure="logprob"))
-    assert "points of probability" in gate.reason
-
-
 def test_a_profile_of_distraction_alone_is_to_be_joined_to_one_of_accuracy() -> None:
     only = PositionProfile(model="m", distraction=(0.3, 0.2, 0.1), distraction_n=9)
-    for rule in ("gain", "psi"):
-        gate = decide_order(only, rule=rule)  # type: ignore[arg-type]
-        assert gate.reason.startswith("the profile of m holds no accuracy: join it to one")
+    gate = decide_order(only, rule="psi")
+    assert gate.reason.startswith("the profile of m holds no accuracy: join it to one")
     joined = replace(SLOPE, distraction=only.distraction, distraction_n=only.distraction_n)
     assert decide_order(joined, "min_distraction").opened
 
@@ -175,25 +148,3 @@ def test_a_span_counts_with_all_its_passages() -> None:
         caus = CAUS(k=3, alpha=1.0, psi=ends, expand=spans, hit_rates=rates)
         (found,) = caus.search(index, asked)
         assert [span.chunks[0].document for span in found.spans] == documents
-
-
-@pytest.mark.parametrize("graded", [False, True])
-def test_the_interval_of_a_contrast_covers_it(graded: bool) -> None:
-    """Mostly right: 94 to 98% of 1,000; graded, and nearly alike: 91%, the rest towards 0."""
-    curve, contrast = np.array([0.95, 0.8, 0.9]), np.array([0.4, -0.5, 0.1])
-    truth, rng = float(contrast @ curve), np.random.default_rng(3)
-
-    def sample() -> Scores:
-        right = np.where(rng.random((60, 3)) < 0.5, rng.random((60, 1)), rng.random((60, 3)))
-        return np.asarray(
-            curve + 0.05 * rng.standard_normal((60, 3)).clip(-1, 1) if graded else right < curve,
-            np.float64,
-        )
-
-    bounds = [contrast_interval(sample(), contrast) for _ in range(1000)]
-    covered = np.mean([low <= truth <= high for low, high in bounds])
-    assert (0.9 if graded else 0.93) <= covered <= 0.99
-    assert np.mean([low > truth for low, _ in bounds]) <= 0.03
-    low, high = independent_contrast_interval(curve, 60, contrast)
-    assert low < truth < high
-    assert high - low > np.mean([high - low for low, high in bounds])
