@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans, Seed
+from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans
 from shared_core.neighbour_spans.sweep import FAR, HALF, WIDEST
-from tests.core.neighbour_spans.making import all_ids, distinct, ids, neighbours_of, seeds
+from tests.core.neighbour_spans.making import all_ids, ids, neighbours_of, seeds
 
 BYTES = 3.5
 """A token of the estimate."""
@@ -74,15 +74,3 @@ def test_a_chunk_between_two_hits_is_worth_what_the_better_one_makes_it() -> Non
     expansion = expand(sized(60, HALF), hits, budget=20)
     assert all_ids(expansion) == [["d10", "d11"]]
     assert [seed.chunk.id for seed in expansion.spans[0].seeds] == ["d10", "d11"]
-
-
-def test_a_neighbour_is_not_taken_without_the_one_before_it() -> None:
-    """A chunk that does not fit leaves what stands beyond it without a seed."""
-    chunks = distinct(9, 10)
-    chunks[5] = Chunk("d5", "long " * 40, "d", 5)
-    spans = NeighbourSpans(
-        window="auto", token_budget=65, count_tokens=lambda text: len(text.split())
-    )
-    (span,) = spans.expand([Seed(chunks[4], 1.0)], neighbours_of(chunks)).spans
-    assert ids(span) == ["d0", "d1", "d2", "d3", "d4"]
-    assert span.trimmed[-1].id == "d8"

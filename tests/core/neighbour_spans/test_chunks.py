@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.neighbour_spans import Chunk, Seed, stitch
+from shared_core.neighbour_spans import Chunk, stitch
 from shared_core.neighbour_spans.chunks import LONGEST_INDENT
 from tests.core.neighbour_spans.making import row
 
@@ -51,13 +51,10 @@ def test_offsets_that_the_texts_contradict_are_not_believed() -> None:
     [
         (0, ""),
         (1, "\n"),
-        (2, "\n\n"),
-        (5, "\n    "),
         (6, "\n\n    "),
         (LONGEST_INDENT + 1, "\n" + " " * LONGEST_INDENT),
         (LONGEST_INDENT + 2, "\n\n" + " " * LONGEST_INDENT),
         (LONGEST_INDENT + 3, "\n\n"),
-        (5000, "\n\n"),
     ],
 )
 def test_a_gap_is_filled_as_splitters_make_it(gap: int, filling: str) -> None:
@@ -71,8 +68,3 @@ def test_empty_texts_leave_no_trace() -> None:
     assert stitch(row("one", "", "two")) == "one\ntwo"
     assert stitch(row("", "two", "")) == "two"
     assert stitch(row("", "")) == ""
-
-
-def test_a_score_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(ValueError, match="score of 'd0' must be finite"):
-        Seed(row("text")[0], float("nan"))

@@ -25,30 +25,12 @@ from tests.core.neighbour_spans.making import (
 CHUNKS = split(prose(100))
 
 
-@pytest.mark.parametrize(
-    ("number", "before", "after"), [(1, "0", "23"), (2, "01", "34"), (8, "67", "")]
-)
-def test_neighbours_come_in_the_order_of_the_document(number: int, before: str, after: str) -> None:
-    """On both sides."""
-    (found,) = neighbours_of(CHUNKS).around([CHUNKS[number]], 2)
-    assert [chunk.id for chunk in found.before] == [f"d{each}" for each in before]
-    assert [chunk.id for chunk in found.after] == [f"d{each}" for each in after]
-
-
 def test_a_gap_in_the_numbers_is_a_missing_chunk() -> None:
     """Wherever the numbers begin, and whichever way one comes."""
     sparse = [replace(CHUNKS[0], id=str(n), number=n) for n in (7, 8, 10, 30)]
     at_8, at_10, at_30 = neighbours_of(sparse).around([sparse[1], sparse[2], sparse[3]], 3)
     assert [chunk.id for chunk in at_8.run] == ["7", "8"]
     assert (at_10.run, at_30.run) == ((sparse[2],), (sparse[3],))
-
-
-def test_a_seed_is_known_by_its_place_where_its_id_is_not() -> None:
-    """A retriever may give chunks ids of its own."""
-    (found,) = neighbours_of(CHUNKS).around([replace(CHUNKS[3], id="other")], 1)
-    assert found.seed is CHUNKS[3]
-    stranger = Chunk("other", "text", "elsewhere", 3)
-    assert neighbours_of(CHUNKS).around([stranger], 1) == [Neighbourhood(stranger)]
 
 
 def told(

@@ -13,7 +13,6 @@ from shared_core import Passage
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import PassageNeighbours, stitch
 from shared_core.neighbour_spans.order import MOST_STRIPPED
-from tests.core.making import lines_run
 from tests.core.neighbour_spans.making import around, index_of, neighbours, put, run_ids
 
 KEYS = ChunkKeys()
@@ -40,36 +39,18 @@ HEADED = (
 )
 
 
-@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.filterwarnings("error")
-def test_a_line_that_begins_the_next_chunk_disputes_nothing(named: bool) -> None:
+def test_a_line_that_begins_the_next_chunk_disputes_nothing() -> None:
     """A splitter with overlap gives a short line alone, and again before what follows."""
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=100, chunk_overlap=10, add_start_index=True
     )
     given = split(HEADED, splitter)
     assert starts(given) == [0, 80, 80, 181]
-    if not named:
-        given = [replace(each, id="") for each in given]
     source = PassageNeighbours(given[::-1], KEYS)
     found = around(source, given[0])
     assert [chunk.text for chunk in found.run] == [passage.text for passage in given]
     assert stitch(found.run) == HEADED
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
-    """Rows of a table, each of which its loader took for a text; once their square was taken."""
-
-    def taken(rows: int) -> int:
-        given = [
-            Passage(str(row), f"row {row}", {"source": "t.csv", "start_index": 0})
-            for row in range(rows)
-        ]
-        source = PassageNeighbours(given, KEYS)
-        return lines_run(lambda: around(source, given[0], 1))
-
-    assert taken(2000) < 3 * taken(1000)
 
 
 SENTENCES = " ".join(
@@ -126,14 +107,12 @@ def placed(start: int, text: str, name: str = "") -> Passage:
 
 
 def test_of_several_chunks_that_start_alike_the_longest_is_next_to_what_follows() -> None:
-    """Both ways."""
+    """From wherever one comes."""
     texts = ("The", "The valve", "The valve is open.")
     given = [*(placed(0, text, text) for text in texts), placed(19, "Close it.")]
     source = PassageNeighbours(given[::-1], KEYS)
     for seed in given:
         assert run_ids(around(source, seed)) == [*texts, "at 19"]
-    assert run_ids(around(source, given[3], 1)) == [texts[2], "at 19"]
-    assert run_ids(around(source, given[2], 1)) == [*texts[1:], "at 19"]
 
 
 @pytest.mark.parametrize("gap", [MOST_STRIPPED, MOST_STRIPPED + 1])
@@ -149,10 +128,7 @@ def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
     """Written anew by itself it comes last, and overlaps nothing; its former place is a hole."""
     given = sentences()
     index = index_of(given)
-    assert run_ids(around(neighbours(index), given[3], 1)) == ["manual2", "manual3", "manual4"]
     put(index, [replace(given[3], text=given[3].text.upper())])
-    for _ in range(2):
-        source = neighbours(index)
-        assert run_ids(around(source, given[3])) == ["manual3"]
-        assert run_ids(around(source, given[2], 1)) == ["manual1", "manual2"]
-        index.compact()
+    source = neighbours(index)
+    assert run_ids(around(source, given[3])) == ["manual3"]
+    assert run_ids(around(source, given[2], 1)) == ["manual1", "manual2"]

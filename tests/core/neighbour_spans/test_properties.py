@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.neighbour_spans import Expansion, NeighbourSpans, PassageNeighbours, Seed
-from shared_core.neighbour_spans.sweep import WIDEST
 from shared_core.tokens import estimate_tokens
 from tests.core.neighbour_spans.making import ids, neighbours_of, prose, split, words
 
@@ -117,20 +116,6 @@ def test_a_budget_that_holds_everything_changes_nothing(case: Case) -> None:
 
 
 @given(cases())
-def test_a_side_that_the_budget_stopped_tells_what_it_left_out(case: Case) -> None:
-    """What is trimmed stands right before or after the span."""
-    for span in case.expand().spans:
-        first, last = span.chunks[0].number or 0, span.chunks[-1].number or 0
-        numbers = [chunk.number or 0 for chunk in span.trimmed]
-        earlier = [number for number in numbers if number < first]
-        later = [number for number in numbers if number > last]
-        assert earlier == [*range(first - len(earlier), first)]
-        assert later == [*range(last + 1, last + 1 + len(later))]
-    if case.options["token_budget"] is None:
-        assert not any(span.trimmed for span in case.expand().spans)
-
-
-@given(cases())
 def test_spans_come_best_first_and_the_same_every_time(case: Case) -> None:
     """Deterministic, and of distinct scores the order of the seeds is no matter."""
     expansion = case.expand()
@@ -141,17 +126,3 @@ def test_spans_come_best_first_and_the_same_every_time(case: Case) -> None:
     if len({seed.score for seed in case.seeds}) == len(case.seeds):
         case.seeds.reverse()
         assert case.expand() == expansion
-
-
-@given(cases())
-def test_a_wider_window_covers_all_of_a_narrower_one(case: Case) -> None:
-    """Where no budget cuts; and auto stays within its own widest window."""
-    covered = {
-        window: {
-            id for span in case.expand(window=window, token_budget=None).spans for id in ids(span)
-        }
-        for window in (0, 1, 2, WIDEST, "auto")
-    }
-    assert covered[0] <= covered[1] <= covered[2] <= covered[WIDEST]
-    assert covered[0] <= covered["auto"] <= covered[WIDEST]
-    assert covered[0] == {seed.chunk.id for seed in case.seeds}

@@ -49,14 +49,11 @@ def test_adjacency_is_the_pair_sum_over_the_number_of_seeds(places: set[int], de
 
 
 def test_where_no_embedding_is_known_no_span_gains_by_continuity() -> None:
-    """A lone chunk neither, beside longer spans or without one."""
+    """A lone chunk neither, beside longer spans."""
     chunks = split(prose(100), headings=[A, *[B] * 8])
     expansion = NeighbourSpans().expand(seeds(chunks, {0: 0.5, 6: 0.4}), neighbours_of(chunks))
     assert [len(span.chunks) for span in expansion.spans] == [1, 5]
     assert [span.score.continuity for span in expansion.spans] == [0, 0]
-    (alone,) = NeighbourSpans().expand(seeds(chunks, {0: 0.5}), neighbours_of(chunks[:1])).spans
-    assert alone.score.continuity == 0
-    assert alone.score.continuity_from == "unknown: the source has no embeddings"
 
 
 def test_continuity_rests_on_the_pairs_that_are_known() -> None:
@@ -80,19 +77,10 @@ def test_the_parent_is_there_with_the_first_chunk_of_its_section() -> None:
     assert score({8: 0.5}, headings=headings, window=0).parent == 1
     assert score({2: 0.5}, headings=headings).parent == 1
     assert score({10: 0.5}, headings=headings, window=1).parent == 0
-
-
-def test_without_headings_no_parent_is_known() -> None:
-    """That a document begins with its heading is not known."""
-    assert score({1: 0.5}, length=3).parent == 0
-
-
-def test_the_parent_is_that_of_the_best_seed() -> None:
-    """Not of any seed that happens to be there."""
-    headings = (*[A] * 8, *[B] * 12)
-    options: dict[str, object] = {"headings": headings, "min_continuity": None, "window": 1}
-    assert score({9: 0.9, 6: 0.1}, **options).parent == 1  # type: ignore[arg-type]
-    assert score({9: 0.1, 6: 0.9}, **options).parent == 0  # type: ignore[arg-type]
+    assert score({1: 0.5}, length=3).parent == 0, "no headings are known"
+    own = {"headings": headings, "min_continuity": None, "window": 1}
+    assert score({9: 0.9, 6: 0.1}, **own).parent == 1, "the best seed's"  # type: ignore[arg-type]
+    assert score({9: 0.1, 6: 0.9}, **own).parent == 0  # type: ignore[arg-type]
 
 
 def test_the_total_is_the_weighted_sum() -> None:
