@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared_core import CAUS, HybridIndex, Passage, PositionProfile, decide_order
+from shared_core import PositionProfile, decide_order
 from shared_core.arrays import Scores
 from shared_core.evaluation.intervals import mean_interval
 from shared_core.placement import MaxRelevance
 from shared_core.sensitivity.position_sensitivity import spread_slots
-from shared_core.types import Query
 
 
 def profile(curve: list[float], *, noise: float = 0.0, n: int = 80) -> PositionProfile:
@@ -105,16 +104,6 @@ def test_the_index_of_the_paper_takes_the_cautious_one() -> None:
     assert decided.psi == min(each.psi for each in BOTH.by_length)
 
 
-def test_a_query_is_placed_by_how_long_its_passages_are() -> None:
-    short = [Passage(str(at), f"word{at} is here") for at in range(3)]
-    long = [Passage(str(at), f"word{at} is here " + "and more " * 130) for at in range(3)]
-    for passages, opened in ((short, False), (long, True)):
-        index = HybridIndex()
-        index.add(passages, np.eye(3, dtype=np.float32))
-        (arrangement,) = CAUS(psi=BOTH, k=3).search(index, [Query("word1", np.eye(3)[0])])
-        assert arrangement.gate.opened == opened
-
-
 def test_bands_leave_out_how_much_questions_differ() -> None:
     """Which says nothing about slots: Wilson's interval is three times as wide here, and more."""
     assert DEEP.accuracy is not None
@@ -124,43 +113,8 @@ def test_bands_leave_out_how_much_questions_differ() -> None:
     assert ((lower < DEEP.accuracy) & (upper > DEEP.accuracy)).all()
 
 
-def test_bands_without_outcomes_are_those_of_each_slot() -> None:
-    known = PositionProfile(model="m", accuracy=(0.8, 0.4, 0.6), n=50)
-    assert np.allclose(known.bands(), mean_interval((0.8, 0.4, 0.6), 50))
-    assert PositionProfile(model="m", accuracy=(0.8, 0.4, 0.6)).bands() is None
-
-
-def test_bands_cover_a_slot_that_is_no_different() -> None:
-    """In about 95% of the draws, where all slots are alike and questions are not."""
-    rng, covered = np.random.default_rng(0), []
-    for _ in range(300):
-        rate = rng.uniform(0.2, 0.8, (60, 1))
-        rows = (rng.uniform(size=(60, 5)) < rate).astype(float)
-        drawn = PositionProfile(
-            model="m", accuracy=tuple(rows.mean(axis=0)), outcomes=tuple(map(tuple, rows)), n=60
-        )
-        lower, upper = drawn.bands() or ()
-        covered.append((lower[0] <= rows.mean()) & (rows.mean() <= upper[0]))
-    assert 0.92 <= np.mean(covered) <= 0.99
-
-
 @pytest.mark.parametrize("k", [3, 4, 5, 10, 20, 50])
 def test_spread_slots_hold_those_of_the_index(k: int) -> None:
     slots = spread_slots(k, 5)
     assert {0, (k - 1) // 2, k - 1} <= {*slots}
     assert len(slots) == min(k, 5)
-
-
-def test_a_reader_without_a_bias_is_left_alone_at_every_length() -> None:
-    """False alarms over 200 seeds, at the lengths and between them."""
-    rng, opened = np.random.default_rng(0), 0
-    for _ in range(200):
-        cells = []
-        for k in (3, 5, 10):
-            rate = rng.uniform(0.3, 0.9, (60, 1))
-            rows = (rng.uniform(size=(60, k)) < rate).astype(float)
-            means, outcomes = tuple(rows.mean(axis=0)), tuple(map(tuple, rows))
-            cells.append(PositionProfile(model="m", accuracy=means, outcomes=outcomes, n=60))
-        joined = PositionProfile.of_lengths(cells)
-        opened += sum(decide_order(joined, k=k).opened for k in (3, 4, 5, 7, 10))
-    assert opened / 1000 <= 0.05

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import PositionProfile, ProfileNotFoundError
-from shared_core.placement.scored import attention_placement
 from shared_core.sensitivity.curve import PositionalCurve, relative_scores, resolve_curve
 
 MEASURED = PositionalCurve(
@@ -45,17 +44,14 @@ def curve_of(readings: Sequence[npt.ArrayLike], points: int) -> PositionalCurve:
 
 
 def test_a_reading_counts_in_multiples_of_its_own_mean() -> None:
-    """The second has ten times the attention of the first, and weighs no more."""
-    rows = relative_scores([[4, 2, 0, 2], [0, 10, 20, 10]], 4)
-    assert rows.tolist() == [[2.0, 1.0, 0.0, 1.0], [0.0, 1.0, 2.0, 1.0]]
+    """The second has ten times the attention of the first, and weighs no more.
 
-
-def test_parts_of_a_reading_are_means_of_what_lies_in_them() -> None:
-    """Three tokens in two parts: the middle one is half in each; and one token in three."""
+    Three tokens in two parts: the middle one is half in each.
+    """
     [halves] = relative_scores([[1.0, 2.0, 3.0]], 2)
     assert halves == pytest.approx((2 / 3, 4 / 3))  # (1 + 2/2) / 1.5 and (2/2 + 3) / 1.5
-    [thirds] = relative_scores([[7.0]], 3)
-    assert thirds == pytest.approx((1.0, 1.0, 1.0))
+    rows = relative_scores([[4, 2, 0, 2], [0, 10, 20, 10]], 4)
+    assert rows.tolist() == [[2.0, 1.0, 0.0, 1.0], [0.0, 1.0, 2.0, 1.0]]
 
 
 def test_a_curve_is_interpolated_between_the_middles_of_its_parts() -> None:
@@ -88,24 +84,11 @@ def test_a_symmetric_curve_is_so_to_the_last_bit(half: list[float], n: int, odd:
     assert scores.tolist() == scores[::-1].tolist()
 
 
-def test_a_curve_places_another_prompt_in_one_round() -> None:
-    """Measured on prompts of 40 and 90 tokens, used on one of 24, by any ranking."""
-    u = [(2 * (at + 0.5) / n - 1.2) ** 2 for n in (40, 90) for at in range(n)]
-    curve = curve_of([u[:40], u[40:]], 100)
-    lengths = [6, 4, 8, 6]
-    found = attention_placement([3, 0, 1, 2], curve.scores_for(sum(lengths)), lengths)
-    truth = [(2 * (at + 0.5) / 24 - 1.2) ** 2 for at in range(24)]
-    assert found == attention_placement([3, 0, 1, 2], np.array(truth), lengths) == (3, 1, 2, 0)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: relative_scores([], 2), "no readings"),
         (lambda: relative_scores([[1.0], []], 2), "reading 1 has no att"),
-        (lambda: relative_scores([[[1.0]]], 2), r"must have shape \(n,\), got \(1, 1\)"),
         (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
-        (lambda: PositionalCurve(model="", scores=(1.0,), n=1), "model must be a name, got ''"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
     ],
 )
@@ -123,20 +106,6 @@ def test_both_ends_are_told_apart_from_one_another(points: int) -> None:
     assert (curve.start, curve.end, curve.edges) == pytest.approx((3.0, 8.0, 5.5))
 
 
-def test_a_flat_curve_is_one_whatever_its_parts() -> None:
-    """Also one of a single part, or of parts that no tenth has a whole number of."""
-    for points in (1, 3, 10, 100):
-        curve = PositionalCurve(model="m", scores=(2.0,) * points, n=1)
-        assert (curve.start, curve.end, curve.edges) == pytest.approx((1.0, 1.0, 1.0))
-
-
-def test_a_middle_without_attention_still_gives_numbers() -> None:
-    """As of the position sensitivity index, they are huge, not infinite."""
-    curve = PositionalCurve(model="m", scores=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), n=1)
-    assert curve.edges > 1e6
-    assert np.isfinite(curve.edges)
-
-
 def test_a_saved_curve_is_found_by_its_models_name(folder: Path) -> None:
     """Beside the profiles, and none of them; kept as plain JSON with a format."""
     saved = MEASURED.save()
@@ -144,39 +113,13 @@ def test_a_saved_curve_is_found_by_its_models_name(folder: Path) -> None:
     assert saved == folder / "curves" / "org%2Fsome%20model.json"
     data = json.loads(saved.read_text("utf-8"))
     assert (data["format"], data["identity"], data["n"]) == (1, "org/some model 12", 7)
+    for spec in (MEASURED, saved, str(saved), "org/some model"):
+        assert resolve_curve(spec) == MEASURED
+    with pytest.raises(ProfileNotFoundError, match=r"'some/other'(?s:.*)saved: org/some model"):
+        resolve_curve("some/other")
     with pytest.raises(ProfileNotFoundError, match="none is saved yet"):
         PositionProfile.load("org/some model")
-
-
-def test_a_curve_is_given_as_itself_its_path_or_its_name() -> None:
-    """Which is what both adapters take."""
-    path = MEASURED.save()
-    assert resolve_curve(MEASURED) is MEASURED
-    for spec in (path, str(path), "org/some model"):
-        assert resolve_curve(spec) == MEASURED
-
-
-def test_a_curve_that_is_not_there_is_named_with_the_way_out() -> None:
-    """Those that are saved are listed."""
-    MEASURED.save()
-    with pytest.raises(ProfileNotFoundError) as caught:
-        resolve_curve("some/other")
-    for part in ("'some/other'", "saved: org/some model", "posrag attention MODEL"):
-        assert part in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "c.json is not a positional curve"),
-        ('{"format": 2}', "not a positional curve: it has no format 1"),
-        ('{"format": 1, "model": "m"}', "not a positional curve: .*scores"),
-        ('{"format": 1, "model": "m", "scores": [1], "n": 1, "intervals": 3}', "c.json is not a"),
-    ],
-)
-def test_a_file_that_is_no_curve_is_named(text: str, message: str, tmp_path: Path) -> None:
-    """Rather than placing by something else."""
-    path = tmp_path / "c.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        resolve_curve(path)
+    for text in ('{"format": 2}', '{"format": 1, "model": "m", "scores": [1], "n": 1, "band": 3}'):
+        saved.write_text(text)
+        with pytest.raises(ValueError, match=r"model\.json is not a positional curve"):
+            resolve_curve(saved)

@@ -15,10 +15,7 @@ from shared_core import (
     CAUS,
     PositionProfile,
     ProfileNotFoundError,
-    position_sensitivity_index,
 )
-from shared_core.placement.order_gate import decide_order
-from shared_core.sensitivity import profile_folder
 
 FULL = PositionProfile(
     model="org/Model-7B (q4)",
@@ -59,24 +56,12 @@ def test_files_of_other_versions_are_read(tmp_path: Path) -> None:
     assert PositionProfile.load(path) == PositionProfile(model="m", accuracy=(0.9, 0.5))
 
 
-def test_the_folder_is_the_users_own_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the variable, or with an empty one."""
-    for unset in (
-        lambda: monkeypatch.delenv("POSRAG_PROFILES"),
-        lambda: monkeypatch.setenv("POSRAG_PROFILES", ""),
-    ):
-        unset()
-        assert profile_folder() == Path.home() / ".posrag" / "profiles"
-
-
 def test_an_unknown_name_says_where_it_looked_and_what_is_there(profiles: Path) -> None:
     """With and without saved profiles."""
     with pytest.raises(ProfileNotFoundError, match=r"'nope'.*none is saved yet") as caught:
         PositionProfile.load("nope")
     assert str(profiles) in str(caught.value)
     assert str(caught.value).endswith("`posrag probe MODEL` measures one")
-    with pytest.raises(ProfileNotFoundError, match=r'takes a number, "always" or "never"$'):
-        decide_order("nope")
     FULL.save()
     with pytest.raises(ProfileNotFoundError, match=r"saved: .*Model-7B"):
         PositionProfile.load("nope")
@@ -102,11 +87,8 @@ def test_odd_names_are_just_not_found(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param('{"format": 1, "model": "m", "accuracy": [1' + "0" * 400 + "]}", id="huge"),
-        pytest.param("[" * 200_000, id="deep"),
-        "{}",
+        "[" * 200_000,
         '{"format": 2, "model": "m", "accuracy": [0.5]}',
-        '{"format": 1, "model": "m"}',
         '{"format": 1, "model": "m", "accuracy": [7]}',
         '{"format": 1, "model": "m", "accuracy": [0.5], "interval": 1}',
     ],
@@ -119,31 +101,14 @@ def test_a_file_that_is_no_profile_is_refused_by_name(text: str, tmp_path: Path)
         PositionProfile.load(path)
 
 
-def test_a_profile_that_cannot_be_read_is_not_called_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The system's own error comes through, rather than a hunt for a file that is there."""
-    path = FULL.save(tmp_path / "p.json")
-
-    def denied(*_: object, **__: object) -> str:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "read_text", denied)
-    with pytest.raises(PermissionError):
-        PositionProfile.load(path)
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"accuracy": ()}, "accuracy by slot is empty"),
         ({"accuracy": (0.5, 80.8)}, r"accuracy must lie in \[0, 1\], got 80.8 in slot 1"),
         ({"accuracy": (math.nan,)}, "got nan in slot 0"),
         ({"distraction": (0.1,)}, "distraction has 1 slots, accuracy has 2"),
-        ({"distraction": (0.1, 1.5)}, "distraction must .* got 1.5 in slot 1"),
         ({"k": 5}, "2 values for 5 slots: say which by slots="),
         ({"slots": (4, 0), "k": 5}, r"slots must ascend within 0\.\.4, got \(4, 0\)"),
-        ({"slots": (0, 2, 4), "k": 5}, "2 values for 3 slots"),
     ],
 )
 def test_bad_values_are_refused(fields: dict[str, Any], message: str) -> None:
@@ -185,17 +150,3 @@ def test_distraction_that_was_not_measured_is_refused() -> None:
     """Zeros would be an invention."""
     with pytest.raises(ValueError, match="'m' holds no distracting effect"):
         PositionProfile(model="m", accuracy=(0.5,)).distraction_at(3)
-
-
-@pytest.mark.parametrize(
-    ("accuracy", "bands", "message"),
-    [
-        ([], "slots", "empty"),
-        ([0.5, 1.5], "slots", "got 1.5 in slot 1"),
-        ([0.5], "halves", "bands must be 'slots' or 'thirds', got 'halves'"),
-    ],
-)
-def test_the_index_refuses_bad_input(accuracy: list[float], bands: str, message: str) -> None:
-    """The message names the value."""
-    with pytest.raises(ValueError, match=message):
-        position_sensitivity_index(accuracy, bands=bands)  # type: ignore[arg-type]

@@ -50,12 +50,6 @@ def test_key_value_questions_are_seeded_and_never_the_same_twice() -> None:
     assert len({question.gold for question in first}) == 20
 
 
-@pytest.mark.parametrize(("n", "k"), [(0, 5), (5, 0)])
-def test_numbers_below_one_are_named(n: int, k: int) -> None:
-    with pytest.raises(ValueError, match=f"[nk] must be an integer >= 1, got {min(n, k)}"):
-        key_value_questions(n, k=k)
-
-
 def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
     """One string is a list of one answer; blank lines and other fields are passed over."""
     path = written(tmp_path / "q.jsonl", WHOLE, {**WHOLE, "answers": "b", "id": 7})
@@ -69,13 +63,11 @@ def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("text", 'expected an object, got "text"'),
         ([WHOLE] * 500, r'not one array, got \[{"question": .{60,70}\.\.\.$'),
         ({**WHOLE, "gold": ["x"] * 500}, r'gold must be a string, got \["x", .{60,75}\.\.\.$'),
         ({**WHOLE, "gold": ""}, "has no gold passage"),
         ({"q": "q", "answer": "a"}, 'no field "question"; it has q, answer'),
         ({**WHOLE, "answers": []}, "has no answers"),
-        ({**WHOLE, "answers": [1]}, "answers must be a list of strings"),
         ({**WHOLE, "distractors": "d"}, "distractors must be a list of strings"),
         ({**WHOLE, "question": None}, "question must not be blank"),
         ({**WHOLE, "hard_distractor": " "}, "the hard_distractor of question 'q' is blank"),
@@ -98,8 +90,6 @@ def test_a_file_without_questions_or_of_another_kind_is_refused(tmp_path: Path) 
     empty.write_text("not json")
     with pytest.raises(ValueError, match=r"empty\.jsonl, line 1: "):
         read_questions(empty)
-    with pytest.raises(FileNotFoundError):
-        read_questions(tmp_path / "absent.jsonl")
 
 
 @pytest.mark.parametrize("text", ["{context}", "{question}", "{context}{context}{question}", ""])
