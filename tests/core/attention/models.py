@@ -22,10 +22,6 @@ from transformers import (
     GraniteConfig,
     LlamaConfig,
     MistralConfig,
-    Olmo2Config,
-    Phi3Config,
-    Qwen2Config,
-    Qwen3Config,
 )
 
 from shared_core.arrays import Scores
@@ -67,15 +63,10 @@ LATENT: dict[str, Any] = {
 GPT2: dict[str, Any] = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 128}
 CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
     "llama": (LlamaConfig, HEAD),
-    "qwen2": (Qwen2Config, {}),
-    "qwen3": (Qwen3Config, HEAD),
-    "mistral": (MistralConfig, {"sliding_window": None}),
     "mistral, window": (MistralConfig, {"sliding_window": WINDOW}),
-    "phi3": (Phi3Config, {}),
     "gemma2": (Gemma2Config, HEAD | MIXED | SHARP | {"attn_logit_softcapping": 2.0}),
     "gemma3": (Gemma3TextConfig, HEAD | MIXED | SHARP),
     "gpt-neox": (GPTNeoXConfig, {}),
-    "olmo2": (Olmo2Config, {}),
     "granite": (GraniteConfig, {"attention_multiplier": 0.3}),
     "deepseek-v3": (DeepseekV3Config, EXPERTS | LATENT),
     "gpt-oss": (GptOssConfig, HEAD | MIXED | EXPERTS | {"num_local_experts": 2}),

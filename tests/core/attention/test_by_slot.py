@@ -15,7 +15,6 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 
-from shared_core import HuggingFaceModel
 from shared_core.attention import (
     attention_by_position,
     attention_profile,
@@ -26,7 +25,6 @@ from shared_core.attention.by_slot import READ, AttentionByPosition, _arranged
 from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.relevance import document_scores
-from shared_core.cli.main import main
 from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
 from shared_core.sensitivity.curve import relative_scores
 from tests.core.attention.readers import READERS, reader
@@ -94,24 +92,6 @@ def test_the_curve_says_where_it_comes_from() -> None:
     assert curve.identity == reader("uniform").fingerprint
     assert curve.template == template.text
     assert {"posrag", "torch"} <= {*curve.versions}
-    usual = attention_by_position(reader("uniform"), questions(4), **given)
-    assert curve.scores != usual.curve.scores
-
-
-def test_the_same_comes_out_again_and_of_batches_of_another_size() -> None:
-    """With a seed, and progress that adds up to two answers a question."""
-    seen: list[int] = []
-    found = measured("uniform", 6, 4)
-    again = attention_by_position(reader("uniform"), questions(6), k=4, on_answer=seen.append)
-    assert again.documents == found.documents
-    assert replace(again.curve, date=found.curve.date) == found.curve
-    assert sum(seen) == 12
-    one = HuggingFaceModel(reader("uniform").model, reader("uniform").tokenizer, max_new_tokens=4,
-        batch_size=1)  # fmt: skip
-    alone = attention_by_position(one, questions(6), k=4)
-    assert alone.curve.scores == pytest.approx(found.curve.scores, rel=1e-3, abs=1e-4)
-    other = attention_by_position(reader("uniform"), questions(6), k=4, seed=1)
-    assert other.curve.scores != found.curve.scores
 
 
 @pytest.mark.parametrize("name", ["biased", "uniform"])
@@ -144,17 +124,9 @@ def test_bad_input_is_named_before_anything_is_answered() -> None:
     long = replace(three[2], gold="The code of old tower is lamp. " * 90)
     cases: list[tuple[Any, Any, dict[str, Any], str]] = [
         (attention_by_position, three[:1], {}, "at least 2 questions, got 1"),
-        (attention_by_position, [], {}, "no questions to ask"),
         (attention_by_position, three, {"k": 11}, "has 9 distractors, and k=11 passages take 10"),
-        (
-            attention_by_position,
-            [*three[:2], long],
-            {"k": 4},
-            r"prompt 2 has \d+ tokens, .*the 512",
-        ),
+        (attention_by_position, [*three[:2], long], {"k": 4}, r"prompt 2 has \d+ tokens, .* 512"),
         (attention_profile, three, {"k": 2}, "k must be an integer >= 3, got 2"),
-        (attention_profile, three, {"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
-        (attention_profile, three, {"confidence": 1.0}, "confidence must lie between 0 and 1, got"),
     ]
     for measure, asked, options, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -163,16 +135,12 @@ def test_bad_input_is_named_before_anything_is_answered() -> None:
 
 
 @pytest.mark.parametrize("draw", [draw_document_scores, draw_positional_curve])
-def test_figures_are_written_with_their_legends(draw, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """In the format that the suffix says; another one is named."""
+def test_figures_are_written(draw: Any, tmp_path: Path) -> None:
+    """In the format that the suffix says; a name may look like a formula."""
     pytest.importorskip("matplotlib")
     found = measured("uniform", 6, 4)
     odd = {**found.curves, "unordered": replace(found.curve, model="a$b$c")}
-    found = replace(found, curves=odd)
-    assert draw(found, tmp_path / "new" / "f.png").read_bytes().startswith(b"\x89PNG")
-    assert "<svg" in draw(found, tmp_path / "f.svg").read_text("utf-8")
-    with pytest.raises(ValueError, match=r"one of .*got .*f\.xyz"):
-        draw(found, tmp_path / "f.xyz")
+    assert "<svg" in draw(replace(found, curves=odd), tmp_path / "new" / "f.svg").read_text("utf-8")
 
 
 # --- the profile ---
@@ -180,12 +148,10 @@ def test_figures_are_written_with_their_legends(draw, tmp_path: Path) -> None:  
 
 def test_every_value_of_a_profile_is_a_share_and_the_same_each_time() -> None:
     """Of the attention to all passages, of which the gold one visits every slot."""
-    seen: list[int] = []
     asked, k, model = questions(6), 5, reader("uniform")
-    profile = attention_profile(model, asked, k=k, on_answer=seen.append)
+    profile = attention_profile(model, asked, k=k)
     assert profile.outcomes is not None
     assert (len(profile.outcomes), len(profile.outcomes[0])) == (6, k)
-    assert seen == [k] * 6
     assert (profile.measure, profile.n, profile.k) == ("attention", 6, k)
     assert attention_profile(model, asked, k=k).outcomes == profile.outcomes
     for slot, share in enumerate(profile.outcomes[0]):
@@ -194,12 +160,3 @@ def test_every_value_of_a_profile_is_a_share_and_the_same_each_time() -> None:
         [reading] = answer_with_attention(model, [prompt], wanted=[("answer", "all")])
         scores = document_scores(reading.scores["answer", "all"], prompt.contents)
         assert share == pytest.approx(scores[slot] / sum(scores), abs=1e-5)
-
-
-def test_the_command_refuses_what_has_no_meaning(capsys: pytest.CaptureFixture[str]) -> None:
-    """A model that is not local, and options of other measures."""
-    data = ["--data", str(READERS / "questions.jsonl"), "--n", "5", "--measure", "attention"]
-    assert main(["probe", "tests.cli.answering:even", *data]) == 2
-    assert "needs a local model" in capsys.readouterr().err
-    assert main(["probe", str(READERS / "uniform"), *data, "--plan"]) == 2
-    assert "leave --slots and --plan out" in " ".join(capsys.readouterr().err.split())

@@ -228,19 +228,8 @@ def test_a_part_of_a_document_has_a_span() -> None:
         prompt = render_prompt(encoder, template, [text, "Rome"], "")
         at = text.index(" Paris")
         assert decoded(encoder, prompt, prompt.part(0, at, len(text))).rstrip() == " Paris is not."
-        assert decoded(encoder, prompt, prompt.part(0, at + 2, at + 3)).lstrip() == "Paris"
         assert prompt.part(0, 0, len(text)) == prompt.part(0, -9, 999) == prompt.contents[0]
         assert prompt.part(1, 0, 4) == prompt.contents[1]
-        start, end = prompt.part(0, 7, 7)
-        assert start == end
-
-
-def test_without_documents_there_is_a_prompt_without_spans() -> None:
-    """A retriever may find nothing; what the model says then is a fair question."""
-    prompt = render_prompt(ENCODERS["byte-level"], ANSWER, [], QUESTION)
-    assert [list(prompt.ids)] == ENCODERS["byte-level"].encode([ANSWER.render([], QUESTION)])
-    assert (prompt.blocks, prompt.contents, prompt.lengths) == ((), (), ())
-    assert prompt.region == (0, 0)
 
 
 @pytest.mark.parametrize(

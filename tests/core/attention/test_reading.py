@@ -62,11 +62,6 @@ def tokenizer() -> Any:
     return trained_tokenizer(bos=True)
 
 
-@pytest.fixture
-def ours(tokenizer: Any) -> HuggingFaceModel:
-    return HuggingFaceModel(tiny("llama", "sdpa"), tokenizer, max_new_tokens=NEW, batch_size=3)
-
-
 def expected_scores(
     kind: str,
     prompt: RenderedPrompt,
@@ -189,54 +184,21 @@ def test_special_tokens_are_no_part_of_the_answer(special: list[int]) -> None:
     assert_scores(found, expected)
 
 
-def test_the_length_of_an_answer_can_be_given(ours: HuggingFaceModel) -> None:
-    """One token is the least; its row is that of the answer and of t_e."""
-    (found,) = answer_with_attention(ours, PROMPTS[:1], wanted=EVERYTHING, max_new_tokens=1)
-    assert found.answer_ids == continued(ours, PROMPTS[:1])[0][:1]
-    assert_scores(found, expected_scores("llama", PROMPTS[0], found.answer_ids))
-    assert answer_with_attention(ours, [], wanted=EVERYTHING) == []
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"cache_implementation": "static"},
-        {"use_cache": False},
-        {"prefill_chunk_size": 7},
-    ],
-    ids=str,
-)
-def test_a_checkpoints_cache_changes_nothing(
-    settings: dict[str, Any], tokenizer: Any, ours: HuggingFaceModel
-) -> None:
-    """Static, none, or filled in chunks."""
+@pytest.mark.parametrize("name", ["cache_implementation", "use_cache", "prefill_chunk_size"])
+def test_a_checkpoints_cache_changes_nothing(name: str, tokenizer: Any) -> None:
+    """Static, none as after training, or filled in chunks."""
+    ours = HuggingFaceModel(tiny("llama", "sdpa"), tokenizer, max_new_tokens=NEW, batch_size=3)
     model = copy.deepcopy(ours.model)
-    for name, value in settings.items():
-        setattr(model.generation_config, name, value)
-    model.config.use_cache = settings.get("use_cache", True)  # as after training
+    settings = {"cache_implementation": "static", "use_cache": False, "prefill_chunk_size": 7}
+    setattr(model.generation_config, name, settings[name])
+    model.config.use_cache = name != "use_cache"
     other = HuggingFaceModel(model, tokenizer, max_new_tokens=NEW, batch_size=3)
-    expected = answer_with_attention(ours, PROMPTS, wanted=EVERYTHING)
     for one, each in zip(
-        answer_with_attention(other, PROMPTS, wanted=EVERYTHING), expected, strict=True
+        *(answer_with_attention(each, PROMPTS, wanted=EVERYTHING) for each in (other, ours)),
+        strict=True,
     ):
         assert one.answer_ids == each.answer_ids
         assert_scores(one, each.scores)
-
-
-def test_a_prompt_that_no_layer_sees_is_warned_of(tokenizer: Any) -> None:
-    """Its first passages score 0 whatever they say."""
-    mistral = HuggingFaceModel(tiny("mistral, window"), tokenizer, name="small", max_new_tokens=2)
-    expected = (
-        "no layer of all, lower, upper of small sees more than 8 tokens, but a prompt and what is "
-        "read of its answer may have 22"
-    )
-    with pytest.warns(UserWarning, match=expected) as caught:
-        (found,) = answer_with_attention(mistral, PROMPTS[:1], wanted=[("answer", "all")])
-    assert caught[0].filename == __file__
-    assert np.all(found.scores["answer", "all"][: 20 - WINDOW] == 0)
-    gemma = HuggingFaceModel(tiny("gemma3"), tokenizer, name="small")
-    with pytest.warns(UserWarning, match="no layer of lower, upper of small"):
-        answer_with_attention(gemma, PROMPTS[:1], wanted=[("answer", "all")])
 
 
 @pytest.mark.parametrize(
@@ -251,4 +213,5 @@ def test_the_answer_counts_where_a_window_ends(rows: Any, length: int, tokenizer
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             answer_with_attention(mistral, [prompt], wanted=[(rows, "lower")])
-        assert len(caught) == longer
+        assert [each.filename for each in caught] == [__file__] * longer
+        assert all("no layer of all, lower, upper of" in str(each.message) for each in caught)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from transformers import LlamaConfig
@@ -43,7 +41,8 @@ def test_equation_2_by_hand() -> None:
     """Means over documents of one, three and two tokens; those outside do not count."""
     assert document_scores(SCORES, SPANS).tolist() == [1.0, 3.0, 1.0]
     assert document_scores(SCORES, SPANS[:2][::-1]).tolist() == [3.0, 1.0]
-    assert document_scores(SCORES, []).tolist() == []
+    with pytest.raises(ValueError, match="must be finite, got inf at position 1"):
+        document_scores([0.0, np.inf], [(0, 1)])
 
 
 def test_icr_sums_what_the_question_adds() -> None:
@@ -66,20 +65,4 @@ def test_icr_drops_tokens_far_below_the_rest_of_their_document() -> None:
     assert scores(*[1.0] * 9, -9) == 9
     assert scores(*[1.0] * 9, 11) == 20
     assert scores(1.0, 1.0, 1.0, -5.9) == pytest.approx(-2.9)
-    assert scores(*[0.1] * 4) == pytest.approx(0.4)
     assert scores(0.1) == 0.1
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: document_scores([1.0], [(0, 1), (1, 1)]), r"span 1 is \[1, 1\), which is empty"),
-        (lambda: document_scores([1.0], [(0, 2)]), r"span 0 is \[0, 2\), .* within the 1 tokens"),
-        (lambda: document_scores([0.0, np.inf], [(0, 1)]), "must be finite, got inf at position 1"),
-        (lambda: document_scores([[1.0]], [(0, 1)]), r"shape \(n,\), got \(1, 1\)"),
-    ],
-)
-def test_bad_input_is_refused(call: Callable[[], object], message: str) -> None:
-    """The message names the value."""
-    with pytest.raises(ValueError, match=message):
-        call()
