@@ -79,19 +79,8 @@ def test_the_numbers_are_those_of_the_attention_that_is_read() -> None:
     ]
     expected = relative_scores(regions, 100).mean(axis=0)
     assert found.curves["ordered"].scores == pytest.approx(expected, rel=1e-4)
-
-
-def test_the_curve_says_where_it_comes_from() -> None:
-    """And it is the unordered one, which owes nothing to relevance, that is placed by."""
-    template = PromptTemplate("Question: {question}\n\nContext:\n{context}\n\nAnswer:")
-    given: dict[str, Any] = {"k": 4, "seed": 7, "task": "codes"}
-    found = attention_by_position(reader("uniform"), questions(4), **given, template=template)
-    curve = found.curve
-    assert curve is found.curves["unordered"]
-    assert (curve.model, curve.n, curve.k, curve.seed, curve.task) == ("uniform", 4, 4, 7, "codes")
-    assert curve.identity == reader("uniform").fingerprint
-    assert curve.template == template.text
-    assert {"posrag", "torch"} <= {*curve.versions}
+    assert found.curve is found.curves["unordered"], "which owes nothing to relevance"
+    assert (found.curve.n, found.curve.k, found.curve.template) == (2, k, template.text)
 
 
 @pytest.mark.parametrize("name", ["biased", "uniform"])
