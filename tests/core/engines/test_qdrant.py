@@ -84,31 +84,30 @@ def test_types_are_told_apart_in_a_filter(core: CoreClient) -> None:
 
 
 def test_lengths_are_compared_with_the_mean_of_the_first_day(core: CoreClient) -> None:
-    """Until that has moved by more than 5%, which a warning tells, and `reweigh` takes up."""
+    """Until that has moved by more than 5%, which a warning tells, and `reweigh` takes up.
+
+    One that is given stays.
+    """
     engine, long = over(core), [*torch_api_passages()[:40]]
     long = [replace(passage, metadata={}) for passage in long]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         filled(engine, FISH)
     mean = np.mean([len(each.text.split()) for each in FISH])
+    assert "amiss" not in (engine.describe() or {})
     with pytest.warns(UserWarning, match=r"of 2\.6 tokens in the mean, .* call reweigh\(\)"):
         filled(engine, long)
+    assert "for passages of 2.6 tokens in the mean" in (engine.describe() or {})["amiss"]
     assert_exact(engine, [*FISH, *long], float(mean))
     engine.reweigh()
+    assert "amiss" not in (engine.describe() or {})
     assert_exact(engine, [*FISH, *long])
-    with pytest.raises(ValueError, match="made with mean_length=None, not 7"):
-        over(core, mean_length=7)
-
-
-def test_a_mean_that_is_given_stays(core: CoreClient) -> None:
-    """And no warning asks for another."""
-    engine = over(core, mean_length=50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        filled(engine, FISH)
-    engine.reweigh()
-    assert_exact(engine, FISH, 50)
-    other: Any = connect("qdrant://host", client=core)
+        given = filled(over(core, "given", mean_length=50), [*FISH, *long])
+    given.reweigh()
+    assert_exact(given, [*FISH, *long], 50)
+    other: Any = connect("qdrant://host", "given", client=core)
     assert other.bm25.mean_length == 50  # it is the collection's
 
 
@@ -135,6 +134,7 @@ def test_who_fails_while_writing_leaves_a_mark(core: CoreClient, writes: int) ->
         filled(over(Dying(core, writes)), again)
     other = over(core)
     assert complete(other) == (writes in (0, 4))  # before its first, and after its last
+    assert ("failed while writing" in (other.describe() or {}).get("amiss", "")) != complete(other)
     filled(other, again)
     assert complete(other) == (writes in (0, 4))
     with suppress(EngineError):
@@ -161,27 +161,6 @@ def test_writers_at_a_time_are_found_out(core: CoreClient) -> None:
     (pool,) = second.pool([RED_FISH], 9)  # the order of what was added at a time is nobody's
     assert sorted(ids(pool)) == [each.id for each in FISH]
     assert_exact(second, [*pool.passages])
-
-
-def test_a_collection_tells_whether_to_reweigh(core: CoreClient) -> None:
-    """Its mean length is that of today, whichever words are weighed for."""
-
-    def told(engine: Any) -> tuple[float, str]:
-        found = engine.describe()
-        return found["mean_length"], found.get("amiss", "")
-
-    engine = filled(over(core), FISH[:3])
-    assert told(engine) == (2.0, "")
-    filled(engine, FISH[3:])
-    assert told(engine)[0] == 2.6
-    assert "for passages of 2 tokens in the mean" in told(engine)[1]
-    engine.reweigh()
-    assert told(engine) == (2.6, "")
-    with suppress(EngineError):
-        filled(over(Dying(core, 1)), FISH)
-    assert "failed while writing" in told(engine)[1]
-    engine.reweigh()
-    assert told(engine) == (2.6, "")
 
 
 def test_vectors_of_others_are_never_read_as_ours(core: CoreClient) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared_core import CAUS, HybridIndex, Passage
-from shared_core.engines import Engine
+from shared_core import CAUS, Passage
 from shared_core.engines.store import Call, Hits, Store, StoreEngine
 from shared_core.index.metadata import predicate
 from shared_core.index.passages import PassageIndex
@@ -96,23 +95,6 @@ def engine_of(shop: Shop, sparse: Sequence[Passage] = PASSAGES, **options: Any) 
     return StoreEngine(shop, bm25_of(sparse), **options)
 
 
-def test_over_the_whole_corpus_it_gives_the_pool_of_the_own_index() -> None:
-    own = HybridIndex()
-    own.add(PASSAGES, [vector(text) for text in TEXTS])
-    engine = engine_of(Shop(), cosines=True)
-    assert isinstance(engine, Engine)
-    (expected,) = own.pool([Query(QUERY.text, vector(QUERY.text))], 10)
-
-    (found,) = engine.pool([QUERY], 10)
-
-    order = [[each.id for each in found.passages].index(p.id) for p in expected.passages]
-    assert len(found.passages) == len(expected.passages)
-    assert found.dense[order] == pytest.approx(expected.dense)
-    assert found.sparse[order] == pytest.approx(expected.sparse)
-    assert found.nearest == pytest.approx(expected.nearest)
-    assert (found.query, found.complete) == ("the relu layer", False)
-
-
 def test_what_only_bm25_found_has_no_dense_score_and_counts_with_the_lowest() -> None:
     engine = StoreEngine(Fixed((PASSAGES[2], 0.7)), bm25_of())
     (pool,) = engine.pool([Query("relu layer")], 1)
@@ -124,7 +106,6 @@ def test_what_only_bm25_found_has_no_dense_score_and_counts_with_the_lowest() ->
     assert [passage.id for passage in found.passages] == ["p0", "p5"]
     assert [why["dense"] for why in found.explain()] == [0.7, 0.7]
     assert [why["dense_exact"] for why in found.explain()] == [False, False]
-    assert [why["sparse_exact"] for why in found.explain()] == [True, True]
 
 
 def test_rescored_it_has_its_cosine_and_all_have_where_the_others_are_none() -> None:
@@ -163,12 +144,9 @@ def test_passages_of_equal_text_are_told_apart_by_their_metadata() -> None:
     stored = [replace(twin, id=f"uuid-{twin.id}") for twin in reversed(twins)]
     (pool,) = engine_of(Shop(stored), twins).pool([Query("relu")], 3)
     assert pool.passages == twins[::-1]
-
-
-def test_passages_of_equal_text_and_own_ids_stay_apart() -> None:
-    twins = [Passage("a", "relu"), Passage("b", "relu")]
-    for known in (twins, twins[:1], twins[1:]):
-        (pool,) = engine_of(Shop(twins), known).pool([Query("relu")], 3)
+    bare = [Passage("a", "relu"), Passage("b", "relu")]  # or by ids that are the store's own
+    for known in (bare, bare[:1], bare[1:]):
+        (pool,) = engine_of(Shop(bare), known).pool([Query("relu")], 3)
         assert sorted(passage.id for passage in pool.passages) == ["a", "b"]
 
 
@@ -195,8 +173,6 @@ def test_a_filter_of_the_store_itself_leaves_what_the_store_finds() -> None:
     (pool,) = engine_of(shop).pool([QUERY], 6, where=native)
     assert shop.filters == [native]
     assert {passage.id for passage in pool.passages} == {"p2", "p3"}
-    with pytest.raises(ValueError, match="filter"):
-        CAUS(expand=NeighbourSpans()).search(engine_of(shop), [QUERY], where=native)
 
 
 def test_what_was_deleted_in_the_store_itself_is_left_out() -> None:
@@ -234,14 +210,10 @@ def test_a_text_that_changed_in_the_store_counts_where_bm25_alone_finds_it() -> 
     assert pool.sparse[-1] == 0 < max(pool.sparse)
 
 
-def test_of_a_store_that_bm25_was_read_from_nothing_that_is_gone_is_found() -> None:
-    """Though no hit tells that ids are the same."""
-    (pool,) = engine_of(Shop([]), listed=True).pool([QUERY], 4)
-    assert pool.passages == []
-
-
 def test_of_a_store_that_bm25_was_read_from_the_metadata_of_today_count() -> None:
     """Also for a filter: what passes no longer is left out, whichever leg finds it."""
+    (pool,) = engine_of(Shop([]), listed=True).pool([QUERY], 4)
+    assert pool.passages == [], "of what is gone nothing is found"
     shop = Shop()
     engine = engine_of(shop, listed=True)
     shop.held["p5"] = replace(PASSAGES[5], metadata={"n": 500})
@@ -265,46 +237,6 @@ def test_no_passages_for_bm25_over_a_filled_store_are_told() -> None:
         engine_of(Shop(), []).pool([QUERY], 2)
 
 
-def test_each_leg_alone() -> None:
-    engine = engine_of(Shop(), cosines=True)
-    assert engine.search_leg("dense", QUERY, 2) == Shop().nearest(QUERY, 2)
-    assert engine.search_leg("sparse", QUERY, 2, where={"n": 1}) == bm25_of().best(
-        QUERY.text, 2, where={"n": 1}
-    )
-    with pytest.raises(ValueError, match="leg"):
-        engine.search_leg("both", QUERY, 2)  # type: ignore[arg-type]
-
-
-class AwaitedShop(Shop):
-    """One that can only be awaited."""
-
-    async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
-        async def anearest(*args: Any) -> Hits:
-            await asyncio.sleep(0)
-            return self.nearest(*args)
-
-        return await call(_unasked, anearest, query, depth, where)
-
-
-def _unasked(*_: Any) -> Hits:
-    raise AssertionError("only what is awaited may be called")
-
-
-async def test_awaited_it_gives_the_same_by_the_functions_that_are_awaited() -> None:
-    engine = engine_of(AwaitedShop(PASSAGES[1:4], rescores=True))
-    queries = [QUERY, Query("gru lstm")]
-
-    plain = engine_of(Shop(PASSAGES[1:4], rescores=True))
-    assert repr(await engine.apool(queries, 2)) == repr(plain.pool(queries, 2))
-    new = Passage("new", "swish")
-    assert await engine.aadd([new]) == ["new"]
-    assert await engine.aget(["new", "p1", "none"]) == [new, PASSAGES[1]]
-    assert await engine.adelete(["new", "none", "p0"]) == ["new", "p0"]
-    assert await engine.aget(["new"]) == []
-    assert await engine.acount() == 5
-    await engine.aclose()
-
-
 def test_adding_replaces_in_both_legs_also_under_another_id() -> None:
     shop = Shop([replace(PASSAGES[0], id="uuid-0"), *PASSAGES[1:]])
     engine = engine_of(shop)
@@ -314,17 +246,6 @@ def test_adding_replaces_in_both_legs_also_under_another_id() -> None:
     assert engine.count() == len(shop.held) == 6
     assert engine.delete(["uuid-0", "none"]) == ["uuid-0"]
     assert engine.count() == len(shop.held) == 5
-
-
-def test_the_store_may_choose_the_ids() -> None:
-    class Naming(Shop):
-        async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
-            return await super().add(call, [replace(each, id=f"{each.id}!") for each in passages])
-
-    engine = engine_of(Naming([]), [])
-    assert engine.add(PASSAGES[:2]) == ["p0!", "p1!"]
-    (pool,) = engine.pool([QUERY], 5)
-    assert [passage.id for passage in pool.passages] == ["p0!", "p1!"]
 
 
 def test_a_store_that_raises_leaves_bm25_as_it_was() -> None:
@@ -368,15 +289,3 @@ async def test_a_change_that_is_cancelled_is_made_in_both_legs() -> None:
     while not engine.search_leg("sparse", Query("swish"), 1):
         await asyncio.sleep(0)
     assert "new" in shop.held
-
-
-def test_what_cannot_be_meant_is_named() -> None:
-    engine = engine_of(Shop())
-    with pytest.raises(ValueError, match="depth must be an integer >= 1, got 0"):
-        engine.pool([QUERY], 0)
-    with pytest.raises(ValueError, match="higher_is_better"):
-        engine_of(Shop(), higher_is_better=None)
-    with pytest.raises(ValueError, match="vectors"):
-        engine.add(PASSAGES, [[1.0]])
-    with pytest.raises(ValueError, match=r"\['p0'\]"):
-        engine.delete("p0")
