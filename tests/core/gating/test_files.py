@@ -7,7 +7,6 @@ import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from tests.core.gating.words import PASSAGES, VECTORS, embed, embed_all, fitted
 
 def salted(texts: Sequence[str]) -> list[list[float]]:
     """Another model."""
-    return embed_all([text.replace("e", "ue") for text in texts])
+    return embed_all([text[::-1] for text in texts])
 
 
 def decisions(gate: ContextGate) -> list[RetrievalDecision]:
@@ -39,7 +38,7 @@ def small() -> ContextGate:
 
 @pytest.mark.filterwarnings("ignore:Data type alias")
 def test_a_damaged_file_is_refused(small: ContextGate, tmp_path: Path) -> None:
-    """Cut short, or changed anywhere in its headers or in the arrays, whatever that raises."""
+    """Changed anywhere in its headers or in the arrays, whatever that raises."""
     path = tmp_path / "gate.npz"
     small.save(path)
     whole = path.read_bytes()
@@ -56,20 +55,12 @@ def test_a_damaged_file_is_refused(small: ContextGate, tmp_path: Path) -> None:
         except (CorruptIndexError, IndexFormatError):
             refused += 1
     assert refused > 50
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(CorruptIndexError, match="restore the file from a copy, or fit the gate"):
-        ContextGate.load(path)
 
 
 def test_another_kind_of_file_is_refused(small: ContextGate, tmp_path: Path) -> None:
-    """Missing, no archive at all, one of something else, or of another format."""
+    """Missing, of something else, or of another format."""
     path = tmp_path / "gate.npz"
     with pytest.raises(IndexFormatError, match="no such file"):
-        ContextGate.load(path)
-    with pytest.raises(IndexFormatError, match="it is a folder"):
-        ContextGate.load(tmp_path)
-    path.write_text("hello")
-    with pytest.raises(CorruptIndexError):
         ContextGate.load(path)
     small.save(path)
     with np.load(path) as file:
@@ -91,25 +82,11 @@ def test_nothing_is_pickled_and_nothing_else_is_written(small: ContextGate, tmp_
         assert not any(b"'|O'" in archive.read(name)[:200] for name in archive.namelist())
 
 
-@pytest.mark.parametrize(
-    "fit", [{}, {"coverage": False}, {"policy": "median", "threshold": -0.3}], ids=str
-)
-def test_a_gate_decides_after_loading_as_before(fit: dict[str, Any], tmp_path: Path) -> None:
-    """To the last bit and the last word of the reason; another model is refused."""
-    gate, path = fitted(**fit), tmp_path / "deep" / "gate.npz"
-    gate.save(path)
-    assert [each.name for each in path.parent.iterdir()] == ["gate.npz"]
-    loaded = ContextGate.load(str(path), embed=embed_all)
-    before = decisions(gate)
-    assert {each.retrieve for each in before} == {True, False}
-    assert ("of its words there" in before[0].reason) is (not fit)
-    assert decisions(loaded) == before
-    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
-        ContextGate.load(path, embed=salted)
-
-
 def test_functions_are_not_saved_and_have_to_be_given_again(tmp_path: Path) -> None:
-    """Without its transform, or with one, a gate would be of other questions than its fit."""
+    """Without its transform, or with one, a gate would be of other questions than its fit.
+
+    With them it decides as before, to the last bit; another model is refused.
+    """
     path, own = tmp_path / "gate", {"transform": str.upper, "tokenizer": str.split}
     gate = fitted(coverage=True, **own)
     gate.save(path)
@@ -117,10 +94,13 @@ def test_functions_are_not_saved_and_have_to_be_given_again(tmp_path: Path) -> N
         ContextGate.load(path, transform=str.upper)
     with pytest.raises(ValueError, match=r"gate that transforms queries: give transform="):
         ContextGate.load(path, tokenizer=str.split)
-    assert decisions(ContextGate.load(path, embed=embed_all, **own)) == decisions(gate)
-    for default in (fitted(coverage=True), fitted()):
-        default.save(path)
-        with pytest.raises(ValueError, match="words of a custom tokenizer: leave tokenizer= out"):
-            ContextGate.load(path, tokenizer=str.split)
-        with pytest.raises(ValueError, match="without a transform: leave transform= out"):
-            ContextGate.load(path, transform=str.upper)
+    before = decisions(gate)
+    assert {each.retrieve for each in before} == {True, False}
+    assert decisions(ContextGate.load(path, embed=embed_all, **own)) == before
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        ContextGate.load(path, embed=salted, **own)
+    fitted().save(path)
+    with pytest.raises(ValueError, match="words of a custom tokenizer: leave tokenizer= out"):
+        ContextGate.load(path, tokenizer=str.split)
+    with pytest.raises(ValueError, match="without a transform: leave transform= out"):
+        ContextGate.load(path, transform=str.upper)

@@ -14,7 +14,6 @@ from shared_core.gating import (
     generate_pseudo_queries,
     hyde,
     rewriting,
-    unwrapped,
 )
 from shared_core.gating.words import plain_words, telling_words
 from shared_core.generation import CallableModel
@@ -39,8 +38,6 @@ def test_key_phrases_are_the_rare_words_in_their_own_order() -> None:
     assert key_phrases(texts, count=2)[2] == "comb wild"
     assert key_phrases(["comb wild wild", "x"], count=1)[0] == "wild"
     assert key_phrases(["a b"]) == ["a b"], "nothing telling: the text itself"
-    with pytest.raises(ValueError, match="count must be an integer >= 1, got 0"):
-        key_phrases(texts, count=0)
 
 
 def test_words_of_a_language_without_spaces_are_those_of_the_tokenizer() -> None:
@@ -65,7 +62,6 @@ def test_a_model_writes_pseudo_queries() -> None:
     model = answering("1- What is it?\n2. Why?\n\n* 1984 was what?\n1984 again?\nextra")
     expected = ["What is it?", "Why?", "1984 was what?", "1984 again?"]
     assert generate_pseudo_queries(["p", "q"], model, count=4) == [expected] * 2
-    assert generate_pseudo_queries([], model) == []
 
 
 def test_the_prompt_of_pseudo_queries_is_replaceable_and_checked() -> None:
@@ -75,28 +71,8 @@ def test_the_prompt_of_pseudo_queries_is_replaceable_and_checked() -> None:
     assert generate_pseudo_queries(["a {count}"], loud, prompt=prompt, count=2) == [
         ["{X} 2: A {COUNT}"]
     ]
-    with pytest.raises(ValueError, match=r"prompt must hold \{passage\} once, got it 0 times"):
-        generate_pseudo_queries(["a"], loud, prompt="no place")
     with pytest.raises(GenerationError, match="wrote no question"):
         generate_pseudo_queries(["a"], answering("\n"))
-
-
-def test_llama_indexs_wrapping_is_taken_off_and_nothing_else() -> None:
-    """By its own tool, so that a new wording there would be noticed."""
-    tools = pytest.importorskip("llama_index.core.tools")
-    retrievers = pytest.importorskip("llama_index.core.retrievers")
-    seen: list[str] = []
-
-    class Spy(retrievers.BaseRetriever):  # type: ignore[name-defined, misc]
-        def _retrieve(self, query_bundle: object) -> list[object]:
-            seen.append(query_bundle.query_str)  # type: ignore[attr-defined]
-            return []
-
-    tools.RetrieverTool.from_defaults(Spy())(input="why\nbees?")
-    assert seen != ["why\nbees?"]
-    assert unwrapped(seen[0]) == "why\nbees?"
-    for plain in ("why bees?", "my input is a bee\n", "\ninput is x", ""):
-        assert unwrapped(plain) == plain
 
 
 def test_transforms_ask_the_model_with_the_query() -> None:
@@ -105,17 +81,14 @@ def test_transforms_ask_the_model_with_the_query() -> None:
     assert "passage" in hyde(answering("<prompt>"))("bees")
     with pytest.raises(GenerationError, match=r"made nothing of the query 'bees'"):
         rewriting(answering("  "))("bees")
-    with pytest.raises(ValueError, match=r"must hold \{query\} once"):
-        rewriting(answering("x"), prompt="nothing")
 
 
 def test_no_retrieval_never_means_an_empty_context() -> None:
     """The direct prompt takes its place; braces in the question stay."""
     prompts = GatedPrompts()
     assert "Context:" in prompts.render("why {x}?", ["bees"])
-    for nothing in (None, []):
-        direct = prompts.render("why {question}?", nothing)
-        assert "why {question}?" in direct
-        assert "Context" not in direct
+    direct = prompts.render("why {question}?", [])
+    assert "why {question}?" in direct
+    assert "Context" not in direct
     with pytest.raises(ValueError, match=r"direct must hold \{question\} once, got it 2 times"):
         GatedPrompts(direct="{question} {question}")
