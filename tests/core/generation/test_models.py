@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from shared_core.generation import CallableModel, Generator, ScoringModel, as_generator, models
+from shared_core.generation import CallableModel, Generator, ScoringModel, as_generator
 from shared_core.generation.fingerprint import model_fingerprint
 
 
@@ -25,57 +24,6 @@ class Plain:
 
     def generate(self, prompts: Sequence[str]) -> Sequence[str]:
         return shout(prompts)
-
-
-@dataclass(frozen=True)
-class Scoring(Plain):
-    """One that scores, too, and says what it takes best."""
-
-    batch_size: int = 4
-    concurrency: int = 2
-    fingerprint: str = "plain (greedy)"
-
-    def log_probabilities(
-        self, prompts: Sequence[str], continuations: Sequence[str]
-    ) -> Sequence[Sequence[float]]:
-        return [[-1.0] * len(text) for text in continuations]
-
-
-class Foreign:
-    """A framework's model: looks like one of ours, and can be called, but is neither."""
-
-    name = "looks like one"
-
-    def generate(self, prompts: object) -> object:
-        raise AssertionError("not ours to call")
-
-    def __call__(self, prompts: object) -> object:
-        raise AssertionError("not ours to call")
-
-
-Foreign.__module__ = "some_framework.models"
-
-
-class Derived(Foreign):
-    """Of another package, as langchain_openai's models are; its base is the framework's."""
-
-
-class EntryPoint:
-    def __init__(self, name: str, function: Callable[[Any], Generator] | None) -> None:
-        self.name = name
-        self.function = function
-
-    def load(self) -> Callable[[Any], Generator]:
-        assert self.function is not None, f"{self.name} was loaded without need"
-        return self.function
-
-
-@pytest.fixture(autouse=True)
-def points(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
-    """What is registered: two packages whose models nobody has here."""
-    registered = [EntryPoint("langchain_core", None), EntryPoint("some", None)]
-    monkeypatch.setattr(models, "entry_points", lambda *, group: registered)
-    return registered
 
 
 def test_a_function_is_a_model() -> None:
@@ -100,22 +48,11 @@ def test_what_has_no_name_is_an_unnamed_function() -> None:
 
 
 def test_another_name_changes_nothing_else() -> None:
-    """Not what it can do or takes best; not even of what cannot be changed."""
-    for model in (Plain(), Scoring()):
-        assert as_generator(model) is as_generator(model, name="plain") is model
-        renamed = as_generator(model, name="mine")
-        assert (renamed.name, model.name) == ("mine", "plain")
-        assert type(renamed) is type(model)
-
-
-@pytest.mark.parametrize("kind", [Foreign, Derived])
-def test_a_frameworks_model_is_wrapped_by_its_adapter(
-    kind: type[Foreign], points: list[EntryPoint]
-) -> None:
-    """Although it looks like ours; by the package of any base, and no other one is loaded."""
-    points.append(EntryPoint("some_framework", lambda model: Scoring()))
-    assert as_generator(kind()) == Scoring()
-    assert as_generator(kind(), name="mine").name == "mine"
+    """Not even of what cannot be changed."""
+    model = Plain()
+    assert as_generator(model) is as_generator(model, name="plain") is model
+    renamed = as_generator(model, name="mine")
+    assert (renamed.name, model.name, type(renamed)) == ("mine", "plain", Plain)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +65,7 @@ def test_anything_else_is_refused(model: object, shown: str) -> None:
         as_generator(model)
 
 
-@pytest.mark.parametrize("kind", [Plain, Foreign, dict])
+@pytest.mark.parametrize("kind", [Plain, dict])
 def test_a_class_is_not_its_instance(kind: type) -> None:
     """It has all the attributes, and can be called."""
     with pytest.raises(TypeError, match=rf"{kind.__name__} is a class; give an instance"):

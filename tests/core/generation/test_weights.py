@@ -41,20 +41,13 @@ CHANGES: dict[str, Callable[[Any, Any], object]] = {
 def test_another_model_has_another_fingerprint(change: str) -> None:
     """Or the answers that are kept of the one would be taken for the other's."""
     model, tokenizer = made("llama"), trained_tokenizer(bos=True)
-    before = fingerprint(model, tokenizer)
+    ours = HuggingFaceModel(model, tokenizer, name="m")
+    before = ours.fingerprint
     assert fingerprint(made("llama"), trained_tokenizer(bos=True)) == before
     CHANGES[change](model, tokenizer)
     assert fingerprint(model, tokenizer) != before
-
-
-def test_a_model_that_is_trained_in_place_becomes_another() -> None:
-    ours = HuggingFaceModel(made("llama"), trained_tokenizer(bos=True), name="m")
-    before = ours.fingerprint
-    weight = ours.model.model.layers[1].mlp.down_proj.weight
-    optimizer = torch.optim.SGD([weight], lr=0.1)
-    weight.sum().backward()
-    optimizer.step()
-    assert ours.fingerprint != before
+    if change == "last row":  # trained in place
+        assert ours.fingerprint != before
 
 
 def test_length_and_template_count() -> None:
@@ -64,10 +57,9 @@ def test_length_and_template_count() -> None:
         fingerprint(made("llama"), chat),
         fingerprint(made("llama"), chat, chat=False),
         fingerprint(made("llama"), chat, chat={"enable_thinking": False}),
-        fingerprint(made("llama"), chat, chat={"enable_thinking": True}),
         fingerprint(made("llama"), chat, max_new_tokens=3),
     ]
-    assert len({*found}) == 5
+    assert len({*found}) == 4
 
 
 def test_what_changes_no_answer_does_not_count(tmp_path: Path) -> None:
