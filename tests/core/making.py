@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,56 +21,6 @@ def preselect_from(rows: int, patch: pytest.MonkeyPatch) -> None:
     """Have small indexes search as large ones do."""
     patch.setattr(ann, "SMALL", rows)
     patch.setattr(dense, "COPIED", rows)
-
-
-def runs_beside(work: Callable[[], object], *, ticks: int = 10, tries: int = 300) -> bool:
-    """Return whether another thread gets to run `ticks` times during one call of `work`.
-
-    A busy machine may keep that thread waiting, which says nothing about `work`: it is called
-    again, up to `tries` times. Where `work` lets no other thread run there are one or two ticks,
-    just before and after it; a busy machine may add to these, so that the answer may be a wrong
-    yes there, but not a wrong no.
-    """
-    done = threading.Event()
-    seen = 0
-
-    def tick() -> None:
-        nonlocal seen
-        while not done.wait(1e-4):
-            seen += 1
-
-    other, interval = threading.Thread(target=tick), sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    other.start()
-    try:
-        for _ in range(tries):
-            before = seen
-            work()
-            if seen - before >= ticks:
-                return True
-        return False
-    finally:
-        done.set()
-        other.join()
-        sys.setswitchinterval(interval)
-
-
-def lines_run(work: Callable[[], object]) -> int:
-    """Return how many Python lines a call of `work` runs, which tells linear from quadratic."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal count
-        count += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def zipf_texts(

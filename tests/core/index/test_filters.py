@@ -40,15 +40,13 @@ def found(index: HybridIndex, where: Any) -> set[str]:
         ({}, "0123"),
         ({"lang": "en", "year": 2021}, "2"),
         ({"lang": {"de", "fr"}}, "1"),
-        ({"lang": []}, ""),
         ({"year": range(2021, 2030)}, "12"),
         ({"tags": [["a", "b"]]}, "0"),
-        ({"tags": ["['a', 'b']"]}, ""),
+        ({"tags": [["b", "a"], ("a", "b")]}, ""),
         ({"flag": None}, "2"),
         ({"nowhere": "x"}, ""),
         (lambda metadata: metadata.get("year", 0) > 2020, "12"),
         ({"year": {"$gte": 2020, "$lt": 2020.5}, "lang": "en"}, "0"),
-        ({"year": {"$lte": 2020}}, "0"),
         ({"year": {"$gte": np.float32(2021)}}, "12"),
         ({"lang": {"$gt": 0}}, ""),
         ({"flag": {"$gt": 0}}, ""),
@@ -62,36 +60,12 @@ def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "wanted", "equal"),
-    [
-        ({"a": 1, "b": [2]}, {"b": [2.0], "a": 1}, True),
-        ([1, {"a": [2]}], [1.0, {"a": [2]}], True),
-        (bytearray(b"a"), bytearray(b"a"), True),
-        ({"a": 1}, {"a": 2}, False),
-        ([1, 2], [2, 1], False),
-        ([1, 2], (1, 2), False),
-    ],
-)
-def test_values_without_a_hash_are_compared_too(held: object, wanted: object, equal: bool) -> None:
-    """Lists and dictionaries by what they hold, both ways round; others by what they look like."""
-    for value, sought in ((held, wanted), (wanted, held)):
-        index = HybridIndex()
-        index.add([Passage("0", "word", {"key": value})], [[1.0]])
-        where = {"key": [sought]}
-        assert len(index.search("word", [1.0], where=where)) == equal
-        assert predicate(where)({"key": value}) == equal
-
-
-@pytest.mark.parametrize(
     ("where", "message"),
     [
         ({"year": {"$ne": 2020}}, r"'year': \{'\$ne': 2020\} is no range of numbers"),
         ({"lang": {"$in": ["en"]}}, "for any of several values give a list"),
-        ({"year": {"$lt": float("inf")}}, "is no range of numbers"),
         ({"year": {}}, "is no range of numbers"),
         ({"$and": [{"lang": "en"}]}, r"'\$and'.*name all keys in one mapping"),
-        ("lang", "got 'lang'"),
-        ({7: "x"}, "filter 7: 'x' has a key that is not a string"),
         ({"lang": iter(["en"])}, "'lang': .* give a list"),
     ],
 )

@@ -18,26 +18,13 @@ QUERY = random_vectors(1, seed=99)[0]
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(("text", "k"), [("w1 w2", 30), ("", 2**63), ("unknown", 10**30)])
-def test_k_beyond_the_corpus_gives_all_of_it(text: str, k: int) -> None:
-    """Each passage once, also where no machine counts that far; a smaller fetch_k cuts nothing."""
+def test_k_beyond_the_corpus_gives_all_of_it() -> None:
+    """Where no machine counts that far; a smaller fetch_k cuts nothing. Once empty it has none."""
     index = make_index(30)
-    ids = found_ids(index.search(text, QUERY, k=k, fetch_k=1))
+    ids = found_ids(index.search("", QUERY, k=2**63, fetch_k=1))
     assert sorted(ids) == sorted(f"p{n}" for n in range(30))
-
-
-def test_an_empty_index_answers_nothing() -> None:
-    """Before the first passage, and after the last was deleted; its dimension stays then."""
-    index = HybridIndex()
-    assert (index.search("x", [1.0]).indices, index.dim) == ([], None)
-    assert len(index.search_batch(["x", "y"], [[1.0], [2.0]])) == 2
-    assert index.add([], []) == []
-    index.add([Passage("a", "x")], [[1.0, 0.0]])
-    index.delete(["a"])
-    for _ in range(2):
-        assert len(index.search("x", [1.0, 0.0])) == 0
-        assert (len(index), index.dim) == (0, 2)
-        index.compact()
+    index.delete(ids)
+    assert (found_ids(index.search("w1", QUERY)), index.dim) == ([], 8)
 
 
 @pytest.mark.parametrize("dense", ["flat", "ivf"])
@@ -66,8 +53,6 @@ def test_one_leg_alone_is_searched() -> None:
     expected.sort(key=lambda passage: -by_id[passage.id])
     assert [passage for passage, _ in dense] == expected[:7]
     assert index.search_leg("sparse", query, 5) == index.best("w4 w9", 5)
-    with pytest.raises(ValueError, match="leg must be 'dense' or 'sparse', got 'both'"):
-        index.search_leg("both", query, 5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the query has no vector"):
         index.search_leg("dense", Query("w4"), 5)
 
@@ -87,24 +72,19 @@ def test_results_are_plain_python_numbers() -> None:
     [
         ({"k": 2.0}, "k must be an integer >= 1, got 2.0"),
         ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
-        ({"alpha": 1.1}, r"alpha must .* got 1\.1"),
         ({"fusion": "sum"}, "fusion must .* got 'sum'"),
         ({"where": "en"}, "filter .* got 'en'"),
         ({"vector": [1.0, 2]}, "expected|dimension"),
         ({"vector": [NAN] * 8}, "holds NaN"),
-        ({"vector": None}, "the query has no vector"),
+        ({"vector": [1e20] * 8}, "huge"),
         ({"text": None}, "a text must be a string, got None"),
     ],
-    ids=str,
 )
 def test_bad_queries_are_refused(options: dict[str, Any], message: str) -> None:
     """The message names the value; one at a time and in a batch."""
     index, asked = make_index(5), {"text": "w1", "vector": QUERY} | options
     with pytest.raises(ValueError, match=message):
         index.search(**asked)
-    if not {"text", "vector"} & {*options}:  # an empty index is as strict as a full one
-        with pytest.raises(ValueError, match=message):
-            HybridIndex().search(**asked)
     texts, vectors = ["w1", asked.pop("text")], [QUERY, asked.pop("vector")]
     with pytest.raises(ValueError, match=message):
         index.search_batch(texts, vectors, **asked)
@@ -126,7 +106,6 @@ def test_what_an_index_shows_of_itself() -> None:
     assert ("p1" in index, "p3" in index, 5 in index) == (True, False, False)
     assert [passage.id for passage in index.get(["p2", "nope", "p3", "p0"])] == ["p2", "p0"]
     assert repr(index) == "HybridIndex(3 passages, dim=8, dense='flat', variant='lucene')"
-    assert repr(PassageIndex()) == "PassageIndex(0 passages, variant='lucene')"
     for call in (index.get, index.delete):
         with pytest.raises(ValueError, match=r"ids must be a list, got the string 'p1'; give"):
             call("p1")
@@ -144,9 +123,7 @@ def fragile(text: str) -> list[str]:
         ("xyx", "abc", np.ones((3, 2)), "id 'x' occurs twice, at positions 0 and 2"),
         (["x", 7], "ab", np.ones((2, 2)), "id of passage 1 .* got 7"),
         ("xy", "ab", [[1, 0], [NAN, 1]], "embedding of passage 'y' holds NaN"),
-        ("xy", "ab", None, "give the vectors of the passages"),
         ("ay", ["new word", "boom"], np.ones((2, 2)), "tokenizer broke"),
-        ("xy", ["fine", None], np.ones((2, 2)), "text of passage 'y' must .* got None"),
         ("xy", ["fine", [("x", 1)]], np.ones((2, 2)), "metadata of passage 'y' must be a mapping"),
     ],
 )
@@ -166,10 +143,9 @@ def test_a_failed_add_adds_nothing(ids: Any, texts: Any, vectors: Any, message: 
         index.add(new, vectors)
     assert index.passages == old
     assert content(index.search("old word", [1.0, 0.5])) == before
-
-    index.add([Passage("c", "new word")], [[1.0, 1.0]])
-    fresh = HybridIndex(tokenizer=fragile)
-    fresh.add([*old, Passage("c", "new word")], [[1, 0], [0, 1], [1, 1]])
+    more, fresh = Passage("c", "new word"), HybridIndex(tokenizer=fragile)
+    index.add([more], [[1.0, 1.0]])
+    fresh.add([*old, more], [[1, 0], [0, 1], [1, 1]])
     assert index.search("new word", [1.0, 0]) == fresh.search("new word", [1.0, 0])
 
 

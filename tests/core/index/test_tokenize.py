@@ -21,7 +21,6 @@ from shared_core.index.sparse.vocabulary import Vocabulary
         ("__init__", ["__init__", "init"]),
         ("end. Begin _ v1.5", ["end", "begin", "_", "v1.5", "v1", "5"]),
         ("max_max", ["max_max", "max"]),
-        ("again again", ["again", "again"]),
         (" \t\n!?-", []),
     ],
 )
@@ -59,33 +58,14 @@ def test_the_vocabulary_counts_what_the_tokenizer_says(steps: list[tuple[bool, s
         assert [*counts] == [*dict.fromkeys(known)]
 
 
-def test_what_is_long_is_not_remembered() -> None:
-    """A server would keep every query that has no spaces."""
-    vocabulary = Vocabulary()
-    vocabulary.learn("cat mat")
-    vocabulary.count("cat," * 20)
-    vocabulary.learn("cat-" * 20)
-    assert len(vocabulary._known) == 2
-    vocabulary.count("cat,mat")
-    assert len(vocabulary._known) == 3
-
-
 @pytest.mark.parametrize(
     ("tokenizer", "told"),
     [
         (str.lower, "must return a list of strings, got 'ab'"),
-        ([].append, "must return a list of strings, got None"),
         (lambda _: [7], "must return strings, got 7"),
     ],
 )
 def test_a_tokenizer_that_returns_no_list_of_strings_is_refused(tokenizer: Any, told: str) -> None:
     """A text's letters would be the tokens, and numbers be lost on saving."""
-    with pytest.raises(ValueError, match="tokenizer must be a function of a text, got 3"):
-        PassageIndex.from_texts([], tokenizer=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=told):
         PassageIndex.from_texts(["ab"], tokenizer=tokenizer)
-    index = PassageIndex.from_texts(
-        ["a", "b"], tokenizer=lambda text: tokenizer(text) if text == "ab" else [text]
-    )
-    with pytest.raises(TypeError, match=told):
-        index.best("ab", 1)
