@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from importlib.metadata import entry_points
+
 import pytest
 
 from shared_core.cli import embedding, main
@@ -21,6 +25,26 @@ def test_an_option_is_not_taken_for_one_that_it_begins(
     assert error.endswith("--nam 3")
 
 
+@pytest.mark.parametrize(
+    ("command", "groups"),
+    [
+        ("demo", ["passages and question", "embedding"]),
+        *(
+            (f"reproduce {paper}", ["data and model", "what is compared", "how the model is asked"])
+            for paper in ("caus", "positionalbias", "goodpositions")
+        ),
+    ],
+)
+def test_help_begins_with_an_example_and_has_options_in_groups(
+    command: str, groups: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main.main([*command.split(), "--help"])
+    _, example, *sections = re.split(r"\n\n(?=\S)", capsys.readouterr().out)
+    assert example.startswith(f"example: posrag {command} --")
+    assert [section.partition(":\n")[0] for section in sections[1:]] == ["options", *groups]
+
+
 def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main.main([])
@@ -28,6 +52,30 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
     out, _ = said(capsys)
     assert "compare orders of the passages on your own questions" in out
     assert "what to do first: posrag demo --data FOLDER" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent", "extra"),
+    [
+        (["demo"], "rich.console", "eval"),
+        (["probe", "openai:m"], "langchain_openai", "openai"),
+        (["attention", "m"], "transformers", "models"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_the_way_out(
+    arguments: list[str],
+    absent: str,
+    extra: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if arguments[1:2] == ["openai:m"] and not entry_points(group="posrag.endpoints"):
+        pytest.skip("posrag is not installed")
+    monkeypatch.setitem(sys.modules, absent, None)
+    assert main.main(arguments) == 2
+    error = capsys.readouterr().err
+    package = absent.partition(".")[0]
+    assert error == f"posrag: {package} is not installed; run: pip install 'posrag[{extra}]'\n"
 
 
 def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -59,6 +61,50 @@ def test_a_graph_misses_little_and_says_so(postgres: str) -> None:
         assert len(pool.passages) == 6
 
 
+class Wire:
+    """Carries bytes from a port to a socket of the database, until it is cut: then they vanish."""
+
+    def __init__(self, target: str) -> None:
+        self.target, self.cut = target, False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        port = self.listener.getsockname()[1]
+        self.address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.target)
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if not self.cut:
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def wire(postgres: str) -> Wire:
+    folder = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
+    return Wire(f"{folder}/.s.PGSQL.5432")
+
+
+def test_a_query_whose_packets_vanish_is_given_up_in_time(wire: Wire) -> None:
+    """And works again once they arrive."""
+    with filled(PostgresEngine(wire.address, "wire", timeout=2), FISH) as engine:
+        wire.cut = True
+        started = time.monotonic()
+        with pytest.raises(EngineError, match=r"127\.0\.0\.1:\d+/.* does not answer within 2 s"):
+            engine.pool([RED_FISH], 9)
+        assert time.monotonic() - started < 20
+        wire.cut = False
+        assert len(engine.pool([RED_FISH], 9)[0].passages) == 5
+
+
 def restarted(folder: Path) -> Any:
     """Start a killed server again, once the processes of its connections have noticed."""
     for _ in range(20):
@@ -90,6 +136,14 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     again.stop()
 
 
+def test_a_graph_keeps_no_more_in_view_than_pgvector_takes(postgres: str) -> None:
+    """Which would fall back to 40, silently."""
+    with filled(PostgresEngine(postgres, "view", dense="hnsw", ef=1001), FISH) as engine:
+        engine.pool([RED_FISH], 9)
+        with engine._connection() as connection:
+            assert connection.execute("SHOW hnsw.ef_search").fetchone() == ("1000",)
+
+
 def test_a_name_that_is_too_long_shares_no_table(postgres: str) -> None:
     """Of its tables' names PostgreSQL keeps 63 bytes, which differ up to 60 of the collection's."""
     with filled(PostgresEngine(postgres, "ö" * 30), FISH) as engine:
@@ -98,12 +152,23 @@ def test_a_name_that_is_too_long_shares_no_table(postgres: str) -> None:
         filled(PostgresEngine(postgres, "ö" * 30 + "x"), FISH)
 
 
-@pytest.mark.parametrize("password", ["sec@ret", "sec/ret"])
+@pytest.mark.parametrize("password", ["sec@ret", "sec/ret", "s@e@cret", "@/"])
 def test_a_password_that_breaks_the_address_is_not_shown(password: str) -> None:
     """Nor is a connection tried."""
     with pytest.raises(ValueError, match=r"%40 stands for a @ .* %2F for a /") as caught:
         PostgresEngine(f"postgresql://me:{password}@127.0.0.1:1/db", timeout=1)
     assert not any(part in str(caught.value) for part in ("sec", "ret", "127"))
+
+
+def test_options_of_the_address_hold(postgres: str) -> None:
+    """Before the engine's own."""
+    options = "&options=-c%20search_path%3Delsewhere%20-c%20statement_timeout%3D7"
+    with (
+        PostgresEngine(f"{postgres}{options}", timeout=5) as engine,
+        engine._connection() as connection,
+    ):
+        assert connection.execute("SHOW search_path").fetchone() == ("elsewhere",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("5s",)
 
 
 def test_who_waits_for_another_writer_is_told_so(postgres: str) -> None:
@@ -117,30 +182,35 @@ def test_who_waits_for_another_writer_is_told_so(postgres: str) -> None:
         second.delete(["p0"])
 
 
+def as_role(postgres: str, role: str) -> str:
+    """Make a role, and return its address."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            psycopg.sql.SQL("CREATE ROLE {} LOGIN").format(psycopg.sql.Identifier(role))
+        )
+    host = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
+    return f"postgresql://{role}@/postgres?host={host}"
+
+
 def test_the_statements_for_an_administrator_are_enough(postgres: str) -> None:
     """For one who makes a collection, and for one who writes into that of another."""
-    host = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
-    with psycopg.connect(postgres, autocommit=True) as administrator:
-        for statement in ("DATABASE bare", "ROLE maker LOGIN", "ROLE writer LOGIN"):
-            administrator.execute(f"CREATE {statement}")
-        with (
-            PostgresEngine(f"postgresql://maker@/bare?host={host}") as engine,
-            pytest.raises(EngineError, match="CREATE EXTENSION vec"),
-        ):
-            filled(engine, FISH)
-        filled(PostgresEngine(postgres, "theirs 100%"), FISH[:1]).close()
-        for role, collection in (("maker", "made"), ("writer", "theirs 100%")):
-            address = f"postgresql://{role}@/postgres?host={host}"
-            with pytest.raises(EngineError, match="permission denied") as caught:
-                filled(PostgresEngine(address, collection), FISH)
-            administrator.execute(str(caught.value).partition("database run ")[2])
-            with filled(PostgresEngine(address, collection), FISH) as engine:
-                assert len(engine.pool([RED_FISH], 9)[0].passages) == 5
-                assert engine.delete(["p0"]) == ["p0"]
+    for role, collection in (("maker", "made"), ("writer", "theirs 100%")):
+        address = as_role(postgres, role)
+        if role == "writer":
+            filled(PostgresEngine(postgres, collection), FISH[:1]).close()
+        with pytest.raises(EngineError, match="permission denied") as caught:
+            filled(PostgresEngine(address, collection), FISH)
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(str(caught.value).partition("database run ")[2])
+        with filled(PostgresEngine(address, collection), FISH) as engine:
+            assert len(engine.pool([RED_FISH], 9)[0].passages) == 5
+            assert engine.delete(["p0"]) == ["p0"]
 
 
 def test_what_the_server_refuses_is_told_by_its_words(postgres: str) -> None:
-    """Of tables that are gone."""
+    """A schema that is not there, tables that are gone."""
+    with pytest.raises(EngineError, match='refuses: schema "nowhere" does not exist'):
+        filled(PostgresEngine(postgres, schema="nowhere"), FISH)
     with filled(PostgresEngine(postgres, "gone"), FISH) as engine:
         with psycopg.connect(postgres, autocommit=True) as connection:
             connection.execute("DROP TABLE gone_passages, gone_words")
@@ -148,3 +218,17 @@ def test_what_the_server_refuses_is_told_by_its_words(postgres: str) -> None:
             EngineError, match=r'refuses: relation "public.gone_\w+" does not exist'
         ):
             engine.pool([RED_FISH], 9)
+
+
+def test_who_lacks_a_right_is_told_what_to_ask_for(postgres: str) -> None:
+    """The statement for an administrator."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE bare")
+        connection.execute("CREATE ROLE nobody LOGIN")
+    host = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
+    address = f"postgresql://nobody@/bare?host={host}"
+    with (
+        PostgresEngine(address) as engine,
+        pytest.raises(EngineError, match="CREATE EXTENSION vec"),
+    ):
+        filled(engine, FISH)
