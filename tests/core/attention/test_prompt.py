@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -243,3 +245,15 @@ def test_a_chat_template_that_alters_the_message_is_refused(chat: str, message: 
     """Its documents would be looked for in the wrong place."""
     with pytest.raises(ValueError, match=f"chat template of .* {message}.*chat=False"):
         render_prompt(encoder_of(byte_level(), chat=chat), ANSWER, ["Paris"], QUESTION)
+
+
+def test_a_tokenizer_without_offsets_is_named() -> None:
+    """With one that has them."""
+
+    class Characters:
+        is_fast = False
+
+    encoder: Any = SimpleNamespace(tokenizer=Characters())
+    told = r"Characters does not give the characters .* PreTrainedTokenizerFast\.from_pretrained"
+    with pytest.raises(ValueError, match=told):
+        render_prompt(encoder, ANSWER, ["one", "two"], QUESTION)
