@@ -17,7 +17,6 @@ from typing import Any, Self
 class Request:
     """A request as it came: header names in lower case, `payload` the parsed body."""
 
-    path: str
     headers: dict[str, str]
     payload: dict[str, Any]
 
@@ -89,8 +88,6 @@ class OpenAIServer:
         self._thread.join()
 
     def _reply(self, request: Request) -> Reply:
-        if request.path != "/v1/chat/completions":
-            return Reply(text=f"unknown path {request.path}", status=404)
         self.requests.append(request)
         reply = self._answer(request)
         return Reply(text=reply) if isinstance(reply, str) else reply
@@ -104,8 +101,7 @@ class OpenAIServer:
             def do_POST(self) -> None:
                 payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                request = Request(self.path, headers, payload)
-                reply = server._reply(request)
+                reply = server._reply(Request(headers, payload))
                 if reply.hang:
                     server._closing.wait()
                     self.close_connection = True

@@ -9,9 +9,8 @@ from typing import Any
 
 import openai
 import pytest
-from langchain_core.language_models import FakeListChatModel, FakeListLLM, FakeMessagesListChatModel
+from langchain_core.language_models import FakeListChatModel, FakeMessagesListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
@@ -41,21 +40,6 @@ def serve() -> Iterator[Serve]:
 
 def endpoint(server: OpenAIServer, **options: Any) -> LangChainModel:
     return openai_endpoint("tiny", base_url=server.url, **options)
-
-
-@pytest.mark.parametrize(
-    "chain",
-    [
-        RunnableLambda(str.upper),
-        RunnableLambda(lambda prompt: AIMessage(prompt.upper())),
-        RunnableLambda(str.upper) | StrOutputParser(),
-        ChatPromptTemplate.from_template("{text}")
-        | RunnableLambda(lambda prompt: AIMessage(prompt.to_messages()[0].content.upper())),
-    ],
-)
-def test_any_chain_from_text_to_text_or_a_message_answers(chain: Runnable[Any, Any]) -> None:
-    """The prompt reaches it unchanged, braces and all."""
-    assert LangChainModel(chain).generate(["is {this} öne?"]) == ["IS {THIS} ÖNE?"]
 
 
 def test_of_a_message_in_blocks_the_text_counts_and_the_reasoning_does_not() -> None:
@@ -90,110 +74,83 @@ GPT = ChatOpenAI(model="gpt-x", api_key="k")  # type: ignore[arg-type]
 @pytest.mark.parametrize(
     ("model", "name"),
     [
-        (GPT, "gpt-x"),
-        (GPT.bind(stop=["."]), "gpt-x"),
-        (GPT.with_retry(), "gpt-x"),
-        (ChatPromptTemplate.from_template("{text}") | GPT | StrOutputParser(), "gpt-x"),
+        (ChatPromptTemplate.from_template("{text}") | GPT.with_retry(), "gpt-x"),
         (NamedInTraces(responses=[]), "traced"),
-        (FakeListLLM(responses=["x"]), "FakeListLLM"),
         (RunnableLambda(str.upper), "RunnableLambda"),
     ],
 )
 def test_a_model_goes_by_its_own_name(model: Runnable[Any, Any], name: str) -> None:
     """Its profile is saved under that name; a chain has the name of the model in it."""
     assert LangChainModel(model).name == name
-    assert LangChainModel(model, name="mine").name == "mine"
 
 
 def test_an_answer_comes_over_the_wire(serve: Serve) -> None:
     """The whole protocol, with a text that is not ASCII in both directions."""
     server = serve(lambda request: f"«{request.prompt}» — 東京 🗼")
     model = endpoint(server, api_key="secret")
-    assert model.name == "tiny"
     assert model.generate(["Größe?", "naïve"]) == ["«Größe?» — 東京 🗼", "«naïve» — 東京 🗼"]
     first = server.requests[0]
-    assert first.path == "/v1/chat/completions"
     assert first.headers["authorization"] == "Bearer secret"
-    assert first.payload["model"] == "tiny"
-    assert first.payload["temperature"] == 0
+    assert (model.name, first.payload["model"], first.payload["temperature"]) == ("tiny", "tiny", 0)
     assert [message["role"] for message in first.payload["messages"]] == ["user"]
 
 
 def test_an_error_of_the_server_comes_out_as_it_is(serve: Serve) -> None:
     """After one request: who asks knows how long to wait, and whether to try again."""
-    limited = Reply(text="slow down", status=429, headers={"Retry-After": "7"})
-    replies = [limited, "fine", Reply(text="out of memory", status=500), Reply(hang=True)]
+    replies = [Reply(text="slow down", status=429, headers={"Retry-After": "7"}), Reply(hang=True)]
     server = serve(lambda request: replies.pop(0))
     model = endpoint(server, timeout=0.5)
     with pytest.raises(openai.RateLimitError) as caught:
         model.generate(["x"])
     assert caught.value.response.headers["Retry-After"] == "7"
-    assert model.generate(["x"]) == ["fine"]
-    with pytest.raises(openai.InternalServerError, match="out of memory"):
-        model.generate(["x"])
     with pytest.raises(openai.APITimeoutError):
         model.generate(["x"])
-    assert len(server.requests) == 4
+    assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b'{"choices": [{"mess', b'{"choices": null}', b"{}", b"<html>a gateway</html>", b"null"],
-)
+@pytest.mark.parametrize("body", [b'{"choices": [{"mess', b'{"choices": null}', b"{}", b"null"])
 def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) -> None:
     """An empty text would count as a wrong answer; and it is said which server was asked."""
     server = serve(lambda request: Reply(body=body))
-    with pytest.raises(GenerationError, match="answered with no chat completion") as caught:
+    told = f"^the server at {server.url} answered with no chat completion"
+    with pytest.raises(GenerationError, match=told):
         endpoint(server).generate(["x"])
-    assert str(caught.value).startswith(f"the server at {server.url} answered")
 
 
 def test_an_answer_that_was_withheld_or_refused_is_a_failure(serve: Serve) -> None:
     """It would be graded as a wrong answer; beside a text a refusal is none."""
     replies = [
         Reply(text=None, finish="content_filter"),
-        Reply(text="The capi", finish="content_filter"),
         Reply(text=None, refusal="I can't help."),
+        Reply(finish="length"),
         Reply(text="Paris", refusal="no"),
-        Reply(),
     ]
     model = endpoint(serve(lambda request: replies.pop(0)))
     for told in (
-        *["a content filter withheld the answer of tiny"] * 2,
+        "a content filter withheld the answer of tiny",
         r"^tiny refused .*help\.\)$",
+        r"^tiny gave no text within its limit.*--max-new",
     ):
         with pytest.raises(GenerationError, match=told):
             model.generate(["x"])
-    assert [model.generate(["x"]) for _ in range(2)] == [["Paris"], [""]]
-
-
-def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(serve: Serve) -> None:
-    """The way out is named."""
-    server = serve(lambda request: Reply(finish="length"))
-    with pytest.raises(GenerationError, match=r"^tiny gave no text within its limit.*--max-new"):
-        endpoint(server, max_tokens=64).generate(["x"])
+    assert model.generate(["x"]) == ["Paris"]
 
 
 def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Given by argument or by environment, its address is enough."""
+    """Given by environment, its address is enough."""
     server = serve(lambda request: "fine")
-    assert openai_endpoint("tiny", base_url=server.url).generate(["x"]) == ["fine"]
     for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
         with monkeypatch.context() as patch:
             patch.setenv(name, server.url)
             assert openai_endpoint("tiny").generate(["x"]) == ["fine"]
-    assert len(server.requests) == 3
 
 
 def test_without_key_and_address_the_way_out_is_named() -> None:
     """In one line, before anything is asked."""
-    with pytest.raises(GenerationError, match=r"OPENAI_API_KEY.*base_url") as caught:
+    with pytest.raises(GenerationError, match=r"OPENAI_API_KEY.*base_url"):
         openai_endpoint("gpt-x")
-    assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="timeout must be a positive number of seconds, got 0"):
         openai_endpoint("gpt-x", api_key="k", timeout=0)
-    with pytest.raises(ValueError, match="max_tokens must be an integer >= 1, got 0"):
-        openai_endpoint("gpt-x", api_key="k", max_tokens=0)
 
 
 def test_another_timeout_is_no_other_model() -> None:
@@ -212,27 +169,3 @@ def test_without_langchain_openai_the_pip_line_is_named(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "langchain_openai", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'posrag\[openai\]'"):
         openai_endpoint("gpt-x", api_key="k")
-
-
-def _chain(template: str, prompt: str = "{text}") -> Runnable[Any, Any]:
-    """Return a chain with a function that formats, and is in no repr but by its name."""
-
-    def format_prompt(text: str) -> str:
-        return template.format(text)
-
-    def tagged(text: str) -> str:
-        return str(inner.invoke(text))
-
-    inner = RunnableLambda(format_prompt)
-    model = FakeListChatModel(responses=["one"])
-    asked = RunnableLambda(tagged) | ChatPromptTemplate.from_template(prompt)
-    return asked | model.with_retry().with_fallbacks([model]) | StrOutputParser()
-
-
-def test_a_chain_is_another_one_with_another_function_within() -> None:
-    """However deep it stands, and whatever it encloses; the same again is the same."""
-    model = LangChainModel(_chain("say {}"))
-    assert model.fingerprint == LangChainModel(_chain("say {}")).fingerprint
-    assert model.fingerprint == LangChainModel(model.model).fingerprint
-    assert model.fingerprint != LangChainModel(_chain("shout {}")).fingerprint
-    assert model.fingerprint != LangChainModel(_chain("say {}", "tell {text}")).fingerprint

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -23,35 +21,17 @@ STEPS = [
 ]
 
 
-def chunks(document: str = "manual", **metadata: Any) -> list[Document]:
+def chunks() -> list[Document]:
     return [
-        Document(
-            text, id=f"{document}{n}", metadata={"doc_id": document, "chunk_id": n, **metadata}
-        )
-        for n, text in enumerate(STEPS)
+        Document(text, metadata={"doc_id": "manual", "chunk_id": n}) for n, text in enumerate(STEPS)
     ]
 
 
-def texts(documents: list[Document]) -> list[str]:
-    return [document.page_content for document in documents]
-
-
-def joined(first: int, last: int) -> str:
-    return "\n".join(STEPS[first : last + 1])
-
-
 def test_a_vector_store_of_documents_without_ids_takes_neighbours() -> None:
-    nameless = [document.model_copy(update={"id": None}) for document in chunks()]
-    store = InMemoryVectorStore.from_documents(nameless, EMBEDDINGS)
-    retriever = CAUSRetriever.from_vectorstore(store, nameless, k=1, alpha=0.0, expand=WINDOW)
-    assert texts(retriever.invoke("open the drain")) == [joined(0, 2)]
-
-
-def test_the_score_may_have_a_name_of_ones_own() -> None:
-    far = [chunks(name, far=score)[2] for name, score in (("a", 0.2), ("b", 0.9))]
-    order = NeighbourSpans(order="score_descending")
-    transformer = NeighbourSpanTransformer(expand=order, score_key="far", higher_is_better=False)
-    assert [hit.metadata["score"] for hit in transformer.invoke(far)] == [-0.2, -0.9]
+    store = InMemoryVectorStore.from_documents(chunks(), EMBEDDINGS)
+    retriever = CAUSRetriever.from_vectorstore(store, chunks(), k=1, alpha=0.0, expand=WINDOW)
+    (found,) = retriever.invoke("open the drain")
+    assert found.page_content == "\n".join(STEPS[:3])
 
 
 def test_the_start_index_of_a_splitter_tells_neighbours() -> None:

@@ -11,8 +11,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
-from langchain_qdrant import QdrantVectorStore, RetrievalMode, SparseEmbeddings
-from langchain_qdrant.sparse_embeddings import SparseVector
+from langchain_qdrant import QdrantVectorStore, RetrievalMode
 from qdrant_client import models
 from qdrant_client.models import Distance
 
@@ -145,28 +144,12 @@ def test_the_direction_of_its_scores_is_known(distance: Distance) -> None:
     store.client.close()
 
 
-@pytest.mark.parametrize("mode", RetrievalMode)
-def test_the_scores_of_a_search_by_words_are_no_cosines(mode: RetrievalMode) -> None:
+def test_the_scores_of_a_search_by_words_are_no_cosines(store: QdrantVectorStore) -> None:
     """Nor are those of a fusion: what is rescored is compared with its like."""
-
-    class Letters(SparseEmbeddings):
-        def embed_query(self, text: str) -> SparseVector:
-            found = sorted({*map(ord, text)})
-            return SparseVector(indices=found, values=[1.0] * len(found))
-
-        def embed_documents(self, texts: list[str]) -> list[SparseVector]:
-            return [*map(self.embed_query, texts)]
-
-    store = QdrantVectorStore.from_documents(
-        DOCUMENTS,
-        MODEL,
-        location=":memory:",
-        retrieval_mode=mode,
-        sparse_embedding=Letters(),
-    )
-    engine: Any = CAUSRetriever.from_vectorstore(store, rescore=True).index
-    assert engine.cosines == (mode is RetrievalMode.DENSE)
-    store.client.close()
+    for mode in RetrievalMode:
+        store.retrieval_mode = mode
+        engine: Any = CAUSRetriever.from_vectorstore(store, DOCUMENTS, rescore=True).index
+        assert engine.cosines == (mode is RetrievalMode.DENSE)
 
 
 @pytest.mark.parametrize("auto_id", [False, True])
@@ -179,10 +162,7 @@ def test_milvus_is_written_under_ids_that_it_takes(auto_id: bool) -> None:
         def add_documents(  # type: ignore[override]
             self, documents: list[Document], ids: list[str] | None = None
         ) -> list[Any]:
-            made: list[Any] = [len(self.store) + n for n in range(len(documents))]
-            if not auto_id:
-                assert ids
-                made = ids
+            made: list[Any] = [*range(len(documents))] if auto_id else ids or []
             super().add_documents(documents, ids=[*map(str, made)])
             return made
 
@@ -194,9 +174,8 @@ def test_milvus_is_written_under_ids_that_it_takes(auto_id: bool) -> None:
     store: Any = Milvus(MODEL)
     store.auto_id = auto_id
     retriever = CAUSRetriever.from_vectorstore(store, [], higher_is_better=True)
-    given = [str(number) for number in (7, 8)]
     ids = retriever.add_documents([Document("one", id="7"), Document("two", id="8")])
-    assert ids == (["0", "1"] if auto_id else given)
+    assert ids == (["0", "1"] if auto_id else ["7", "8"])
     assert {each.id for each in retriever.invoke("one")} == {*ids} == {*store.store}
     with pytest.raises(ValueError, match="Milvus cannot replace documents"):
         retriever.add_documents([Document("three", id=ids[0])])

@@ -11,18 +11,18 @@ from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.messages import ToolCall
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
-from langchain_core.tools import create_retriever_tool
 
 from langchain_posrag import (
     CAUSRetriever,
+    GatedRetriever,
     HybridScoreCompressor,
     NeighbourSpanTransformer,
     PlacementTransformer,
     TwoRoundChain,
 )
-from tests.adapters.drivers import ids
+from tests.adapters.drivers import LangChainModel, ids
+from tests.core.gating.words import PASSAGES, embed
 
 READER = Path(__file__).parents[2] / "instruments" / "biased"
 QUESTION: Any = {"question": "What is the code?", "documents": [Document("a"), Document("b")]}
@@ -37,9 +37,6 @@ WAYS: dict[str, Way] = {
     "batch": lambda transformer, documents: transformer.batch([documents, []])[0],
     "transform": lambda transformer, documents: transformer.transform_documents(documents),
     "atransform": lambda t, documents: asyncio.run(t.atransform_documents(documents)),
-    "compress": lambda transformer, documents: transformer.compress_documents(documents, "q"),
-    "acompress": lambda t, documents: asyncio.run(t.acompress_documents(documents, "q")),
-    "pipe": lambda t, documents: (RunnableLambda(lambda _: documents) | t).invoke("q"),
     "configured": lambda t, documents: t.configurable_fields(
         placement=ConfigurableField(id="way")
     ).invoke(documents, config={"configurable": {"way": "u_shape"}}),
@@ -52,43 +49,24 @@ def test_every_way_to_use_a_step_is_the_same(way: str) -> None:
     placement = "inverse" if way == "configured" else "u_shape"
     placed = WAYS[way](PlacementTransformer(placement), documents)
     assert ids(placed) == ["d0", "d2", "d4", "d3", "d1"]
-    assert [document.metadata["posrag"]["slot"] for document in placed] == [0, 1, 2, 3, 4]
-
-
-def test_a_tool_gives_an_agents_model_the_documents_in_placed_order(
-    retriever: CAUSRetriever,
-) -> None:
-    """Its artifact are the documents, with their reasons."""
-    placed = retriever.invoke("relu")
-    tool = create_retriever_tool(
-        retriever, "search", "Searches.", response_format="content_and_artifact"
-    )
-    read = tool.invoke(ToolCall(name="search", args={"query": "relu"}, id="1", type="tool_call"))
-    assert read.content == "\n\n".join(each.page_content for each in placed)
-    assert read.artifact == placed
 
 
 async def test_in_the_compression_retriever(retriever: CAUSRetriever) -> None:
-    """Alone, and in a pipeline behind the compressor."""
+    """In a pipeline behind the compressor."""
     compressing = ContextualCompressionRetriever(
-        base_compressor=PlacementTransformer("u_shape"),
+        base_compressor=DocumentCompressorPipeline(
+            transformers=[HybridScoreCompressor(k=4), PlacementTransformer("u_shape")]
+        ),
         base_retriever=retriever.model_copy(update={"psi": "never"}),
-    )
-    found = compressing.invoke("relu")
-    assert ids(found) == ids(retriever.invoke("relu"))
-    assert await compressing.ainvoke("relu") == found
-    compressing.base_compressor = DocumentCompressorPipeline(
-        transformers=[HybridScoreCompressor(k=4), PlacementTransformer("u_shape")]
     )
     found = compressing.invoke("relu layer")
     assert [document.metadata["posrag"]["rank"] for document in found] == [0, 2, 3, 1]
     assert await compressing.ainvoke("relu layer") == found
 
 
-@pytest.mark.parametrize("k", [5, 1])
-async def test_the_compressor_pipes_behind_a_retriever(retriever: CAUSRetriever, k: int) -> None:
+async def test_the_compressor_pipes_behind_a_retriever(retriever: CAUSRetriever) -> None:
     """Which tells the question; behind another one it is given."""
-    step = HybridScoreCompressor(embeddings=EMBEDDINGS, k=k)
+    step = HybridScoreCompressor(embeddings=EMBEDDINGS, k=3)
     expected = step.compress_documents(retriever.invoke("relu"), "relu")
     given = {"question": RunnablePassthrough(), "documents": retriever}
     for pipe in (retriever | step, given | step):
@@ -113,7 +91,6 @@ async def test_a_call_with_an_option_is_refused(step: Any, given: Any) -> None:
     """It would be lost: LangChain's signatures take any."""
     named = "unexpected keyword argument 'placement'"
     for call in (
-        lambda: step.invoke(given, placement="inverse"),
         lambda: step.bind(placement="inverse").invoke(given),
         lambda: step.batch([given, given], placement="inverse"),
     ):
@@ -121,9 +98,6 @@ async def test_a_call_with_an_option_is_refused(step: Any, given: Any) -> None:
             call()
     with pytest.raises(TypeError, match=named):
         await step.ainvoke(given, placement="inverse")
-    if isinstance(step, PlacementTransformer):
-        with pytest.raises(TypeError, match=named):
-            step.transform_documents([Document("a")], placement="inverse")
 
 
 @pytest.mark.filterwarnings("ignore:This API is in beta")
@@ -149,10 +123,27 @@ def hybrid(include_scores: bool, k: int = 10) -> Step:
     return lambda documents: compressor.compress_documents(documents, "relu")
 
 
+WORDS = LangChainModel(embed)
+GATE = GatedRetriever.from_retriever(
+    RunnableLambda(lambda question: []), WORDS, [*map(Document, PASSAGES)], policy="median"
+).gate
+
+
+def gated(include_scores: bool) -> Step:
+    """Return the gate in front of a retriever that finds these documents."""
+    return lambda documents: GatedRetriever(
+        retriever=RunnableLambda(lambda question: documents),
+        gate=GATE,
+        embeddings=WORDS,
+        include_scores=include_scores,
+    ).invoke("relu")
+
+
 STEPS: dict[str, Callable[[bool], Step]] = {
     "placement": lambda told: PlacementTransformer("u_shape", include_scores=told).invoke,
     "spans": lambda told: NeighbourSpanTransformer(include_scores=told).invoke,
     "hybrid": hybrid,
+    "gate": gated,
 }
 
 

@@ -1,6 +1,5 @@
 """One filter over every store: told in its language, or held here."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ Found = list[tuple[Document, float]]
 
 
 class Store(Unscored):
-    """Keeps what it was asked, and finds by distance; takes one value a key, or a `Native`."""
+    """Keeps what it was asked, and finds by distance; takes one value a key."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, Any]] = []
@@ -47,16 +46,7 @@ class Store(Unscored):
         return [(document, 1 - score) for document, score in found]
 
     def passes(self, metadata: dict[str, Any], where: Any) -> bool:
-        if isinstance(where, Native):
-            return bool(metadata["i"] < where.below)
         return bool(where.items() <= metadata.items())
-
-
-@dataclass
-class Native:
-    """A filter that only `Store` reads."""
-
-    below: int
 
 
 class Chroma(Store):
@@ -174,7 +164,6 @@ def test_a_store_is_told_in_its_own_language(
             {"lang": ["en", "dé"], "i": {"$gte": 3, "$lt": 9}},
             'lang in ["en", "dé"] and i >= 3 and i < 9',
         ),
-        ({"i": 3}, "i in [3]"),
         ({"i": 3.5}, None),
         ({"even": True}, None),
         ({"my-key": 2}, None),
@@ -218,15 +207,6 @@ def test_a_store_that_is_not_told_is_asked_until_enough_passes() -> None:
     assert asked(60) == [10, 40, 160, 640]
 
 
-async def test_a_filter_of_the_stores_own_goes_to_it_as_it_is() -> None:
-    store, native = Store(), Native(below=9)
-    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, k=20)
-    found = retriever.invoke("relu", filter=native)
-    assert sorted(document.metadata["i"] for document in found) == [*range(9)]
-    assert await retriever.ainvoke("relu", filter=native) == found
-    assert store.asked == [(50, native)] * 2
-
-
 async def test_what_a_store_raises_is_raised() -> None:
     """Once: it is not searched without the filter, ever deeper."""
 
@@ -241,9 +221,3 @@ async def test_what_a_store_raises_is_raised() -> None:
         with pytest.raises(TimeoutError, match="no answer"):
             await retriever.ainvoke("relu", filter=where)
     assert len(down.asked) == 2
-
-
-def test_an_error_of_the_filter_itself_stays_one() -> None:
-    retriever = CAUSRetriever.from_vectorstore(Chroma(), DOCUMENTS)
-    with pytest.raises(KeyError, match="absent"):
-        retriever.invoke("relu", filter=lambda metadata: metadata["absent"] > 1)

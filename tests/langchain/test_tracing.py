@@ -34,10 +34,3 @@ def test_a_search_is_one_run_that_tells_what_was_found(
     (run,) = tracer.roots
     assert (run.name, run.run_type, run.tags) == ("search", "retriever", ["mine"])
     assert (run.outputs, run.child_runs) == ({"documents": retriever.invoke("relu")}, [])
-
-
-def test_tracing_parameters_name_the_parts(retriever: CAUSRetriever) -> None:
-    assert retriever._get_ls_params() == {
-        "ls_retriever_name": "caus",
-        "ls_embedding_provider": "DeterministicFakeEmbedding",
-    }

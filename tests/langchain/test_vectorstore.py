@@ -33,24 +33,11 @@ class UnitEmbedding(DeterministicFakeEmbedding):
         return [self.embed_query(text) for text in texts]
 
 
-class Swish(UnitEmbedding):
-    """Takes every query for the same."""
-
-    def embed_query(self, text: str) -> list[float]:
-        return super().embed_query("swish")
-
-
 class Bare(Unscored):
     """A store of the oldest kind: distances, no ids, no get."""
 
-    def __init__(self, found: Sequence[tuple[Document, float]]) -> None:
-        self.found = found
-
-    def similarity_search_with_score(
-        self, query: str, k: int = 4, filter: object = None
-    ) -> list[tuple[Document, float]]:
-
-        return [*self.found][:k]
+    def similarity_search_with_score(self, query: str, k: int = 4) -> Any:  # type: ignore[override]
+        return []
 
 
 @pytest.fixture
@@ -58,17 +45,13 @@ def embeddings() -> Embeddings:
     return UnitEmbedding(size=16)
 
 
-@pytest.fixture(params=["memory", "faiss_l2", "faiss_inner_product"])
+@pytest.fixture(params=["memory", "MAX_INNER_PRODUCT", "EUCLIDEAN_DISTANCE"])
 def store(
     request: pytest.FixtureRequest, documents: list[Document], embeddings: Embeddings
 ) -> VectorStore:
     if request.param == "memory":
         return InMemoryVectorStore.from_documents(documents, embeddings)
-    strategies = {
-        "faiss_l2": DistanceStrategy.EUCLIDEAN_DISTANCE,
-        "faiss_inner_product": DistanceStrategy.MAX_INNER_PRODUCT,
-    }
-    strategy = strategies[request.param]
+    strategy = DistanceStrategy(request.param)
     return FAISS.from_documents(documents, embeddings, distance_strategy=strategy)
 
 
@@ -85,21 +68,13 @@ async def test_whatever_its_scores_are_the_order_is_that_of_the_own_index(
 
 
 def test_a_filled_store_is_read_for_bm25(store: VectorStore, documents: list[Document]) -> None:
+    """What it loses before the first query is not found."""
     filled = CAUSRetriever.from_vectorstore(store, k=14, variant="okapi")
-    given = CAUSRetriever.from_vectorstore(store, documents, k=14, variant="okapi")
-    assert filled.invoke(QUERY) == given.invoke(QUERY)
-    filled.add_documents([Document("swish", id="new")])
     store.delete(["d1"])
-    assert {*ids(filled.invoke("swish", k=20))} == {"new", *ids(documents)} - {"d1"}
-
-
-def test_what_a_store_loses_before_the_first_query_is_not_found(
-    store: VectorStore, documents: list[Document]
-) -> None:
-    """As it was read out of the store, under its ids."""
-    retriever = CAUSRetriever.from_vectorstore(store)
-    store.delete([str(each.id) for each in documents])
-    assert retriever.invoke(QUERY) == []
+    given = CAUSRetriever.from_vectorstore(store, documents, k=14, variant="okapi")
+    assert {*ids(filled.invoke(QUERY))} == {*ids(given.invoke(QUERY))} == {*ids(documents)} - {"d1"}
+    filled.add_documents([Document("swish", id="new")])
+    assert "new" in ids(filled.invoke("swish"))
 
 
 async def test_langchains_indexing_keeps_both_legs_in_step(
@@ -110,41 +85,18 @@ async def test_langchains_indexing_keeps_both_legs_in_step(
     manager = InMemoryRecordManager("corpus")
     manager.create_schema()
 
-    async def indexed(*texts: str) -> tuple[int, int]:
+    async def indexed(*texts: str) -> set[str]:
         added = [Document(text, metadata={"source": text[0]}) for text in texts]
         options = {"cleanup": "full", "source_id_key": "source", "key_encoder": "sha256"}
-        run = await aindex(added, manager, retriever, **options)
-        found = index(added, manager, retriever, **options)
-        assert found["num_skipped"] == len(texts)
-        return run["num_added"], run["num_deleted"]
-
-    def by_words(query: str) -> set[str]:
-        found = retriever.invoke(query)
-        assert len(found) == len(store.get_by_ids([str(each.id) for each in found]))
+        await aindex(added, manager, retriever, **options)
+        assert index(added, manager, retriever, **options)["num_skipped"] == len(texts)
+        found = retriever.invoke("swish selu gelu")
+        assert len(found) == len(documents) + 2
+        assert len(store.get_by_ids([str(each.id) for each in found])) == len(found)
         return {d.page_content for d in found if d.metadata["posrag"]["sparse"]}
 
-    assert await indexed("swish one", "gelu two") == (2, 0)
-    assert by_words("swish gelu") == {"swish one", "gelu two"}
-    assert await indexed("selu one", "gelu two") == (1, 1)
-    assert by_words("swish selu gelu") == {"selu one", "gelu two"}
-    assert len(retriever.invoke(QUERY)) == len(documents) + 2
-
-
-async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(
-    store: VectorStore, documents: list[Document], embeddings: Embeddings
-) -> None:
-    """By default it has the lowest of the store's, and says so."""
-    own = CAUSRetriever.from_documents(documents, embeddings, fetch_k=3, k=3, alpha=0.0)
-    options: dict[str, Any] = {"fetch_k": 3, "k": 3, "alpha": 0.0}
-    floor = CAUSRetriever.from_vectorstore(store, documents, **options)
-    exact = CAUSRetriever.from_vectorstore(store, documents, rescore=True, **options)
-    query = "beside gru lstm adam"
-    expected = {d.id: d.metadata["posrag"]["dense"] for d in own.invoke(query)}
-    assert {d.metadata["posrag"]["dense_exact"] for d in floor.invoke(query)} >= {False}
-    for found in (exact.invoke(query), await exact.ainvoke(query)):
-        assert {d.metadata["posrag"]["dense_exact"] for d in found} == {True}
-        dense = {d.id: d.metadata["posrag"]["dense"] for d in found}
-        assert dense == pytest.approx(expected, abs=1e-5)
+    assert await indexed("swish one", "gelu two") == {"swish one", "gelu two"}
+    assert await indexed("selu one", "gelu two") == {"selu one", "gelu two"}
 
 
 def test_a_filter_reaches_documents_beyond_what_faiss_would_look_at(
@@ -171,18 +123,6 @@ def test_documents_without_ids_are_those_of_the_store(embeddings: Embeddings) ->
     assert [document.page_content for document in retriever.invoke("relu")] == ["pool"]
 
 
-def test_what_has_no_id_is_not_taken_for_deleted(embeddings: Embeddings) -> None:
-    """Also where the store finds nothing but a document that was added with an id."""
-    documents = [Document(f"{word} layer") for word in ("relu", "pool", "conv")]
-    store = InMemoryVectorStore.from_documents(documents, embeddings)
-    retriever = CAUSRetriever.from_vectorstore(store, documents, k=1, alpha=0.0)
-    retriever.add_documents([Document("swish", id="a")])
-    store.embedding = Swish(size=16)
-    for document in documents:
-        (found,) = retriever.invoke(document.page_content, fetch_k=1)
-        assert found.page_content == document.page_content
-
-
 def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[Document]) -> None:
     bm25 = BM25Retriever.from_documents(documents, preprocess_func=str.split)
     retriever = CAUSRetriever.from_vectorstore(store, bm25, k=14)
@@ -193,21 +133,17 @@ def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[D
 
 
 KNOWN = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
-ONE = Document("relu")
-PLUS = BM25Retriever(vectorizer=BM25Plus([["relu"]]), docs=[ONE])  # its formula is another
+PLUS = BM25Retriever(vectorizer=BM25Plus([["relu"]]), docs=[Document("relu")])
 
 
 @pytest.mark.parametrize(
     ("store", "sparse", "options", "told"),
     [
-        (Bare([]), None, {}, r"Bare does not list its documents.*sparse=documents"),
-        (Bare([]), [], {"rescore": True}, "Bare has no embeddings"),
-        (Bare([]), [], {"higher_is_better": "no"}, "better must be True or False, got 'no'"),
-        (Bare([]), [], {"higher_is_better": None}, "Bare is better is not known: pass higher_is_b"),
+        (Bare(), None, {}, r"Bare does not list its documents.*sparse=documents"),
+        (Bare(), [], {"rescore": True}, "Bare has no embeddings"),
+        (Bare(), [], {"higher_is_better": None}, "Bare is better is not known: pass higher_is_b"),
         (Unscored(), [], {}, "Unscored has no similarity_search_with_score"),
-        (KNOWN.as_retriever(), [], {}, "use a store that has it, as retriever.vectorstore"),
         (KNOWN, BM25Okapi([["a"]]), {}, "sparse= takes documents, a BM25Retriever or"),
-        (KNOWN, BM25Retriever.from_documents([ONE]), {"tokenizer": list}, "already an index"),
         (KNOWN, PLUS, {}, "only those with BM25Okapi are taken, got BM25Plus"),
     ],
 )
@@ -218,40 +154,26 @@ def test_what_cannot_be_fused_is_named(
         CAUSRetriever.from_vectorstore(store, sparse, **{"higher_is_better": True, **options})
 
 
-def test_the_direction_of_an_unknown_store_has_to_be_given(documents: list[Document]) -> None:
-    store = Bare([(document, at / 10) for at, document in enumerate(documents)])
-    for direction, best in ((False, "d0"), (True, "d13")):
-        retriever = CAUSRetriever.from_vectorstore(
-            store, documents, higher_is_better=direction, alpha=1.0
-        )
-        assert retriever.invoke("x")[0].id == best
-
-
-async def test_replacing_a_document(store: VectorStore, documents: list[Document]) -> None:
-    """Where the store can; FAISS cannot, and nothing has changed then."""
+async def test_replacing_a_document(documents: list[Document], embeddings: Embeddings) -> None:
+    """FAISS cannot, and nothing has changed then."""
+    store = FAISS.from_documents(documents, embeddings)
     retriever = CAUSRetriever.from_vectorstore(store, documents, k=20)
     new, before = [Document("swish", id="d0")], retriever.invoke(QUERY)
-    if isinstance(store, FAISS):
-        told = r"FAISS cannot replace documents: delete \['d0'\]"
-        with pytest.raises(ValueError, match=told):
-            retriever.add_documents(new)
-        with pytest.raises(ValueError, match=told):
-            await retriever.aadd_documents(new)
-        assert retriever.invoke(QUERY) == before
-    else:
+    told = r"FAISS cannot replace documents: delete \['d0'\]"
+    with pytest.raises(ValueError, match=told):
         retriever.add_documents(new)
-        assert len(retriever.invoke(QUERY)) == 14
-        assert retriever.get(["d0"])[0].page_content == "swish"
+    with pytest.raises(ValueError, match=told):
+        await retriever.aadd_documents(new)
+    assert retriever.invoke(QUERY) == before
 
 
 class Awaited(InMemoryVectorStore):
     """Has no synchronous method, as a store over an asynchronous connection."""
 
-    @staticmethod
-    def _refuse(*args: Any, **kwargs: Any) -> Any:
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise AssertionError("this method must be awaited")
 
-    add_documents = add_texts = delete = get_by_ids = _refuse
+    add_documents = add_texts = delete = get_by_ids = _refuse  # type: ignore[assignment]
     similarity_search = similarity_search_with_score = _refuse
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
@@ -274,7 +196,6 @@ async def test_a_store_that_can_only_be_awaited(
     assert await retriever.aadd_documents(documents) == ids(documents)
     assert (await retriever.aupsert([Document("swish", id="a")]))["succeeded"] == ["a"]
     assert (await retriever.aupsert([Document("gelu", id="a")]))["succeeded"] == ["a"]
-    assert [document.page_content for document in await retriever.aget(["a", "none"])] == ["gelu"]
     found = await retriever.ainvoke("gelu", filter=lambda metadata: metadata.get("page") != 1)
     assert {*ids(found)} == {"a", *ids(documents)} - {"d1"}
     assert await retriever.abatch(["gelu"]) == [await retriever.ainvoke("gelu")]
@@ -283,27 +204,26 @@ async def test_a_store_that_can_only_be_awaited(
     assert await retriever.aget([]) == await retriever.aadd_documents([]) == []
 
 
-async def test_a_store_may_search_with_scores_when_awaited_alone(
-    documents: list[Document],
-) -> None:
-    class AwaitedAlone(Unscored):
-        async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-            return [(document, 1.0) for document in documents]
-
-    retriever = CAUSRetriever.from_vectorstore(AwaitedAlone(), documents, higher_is_better=True)
-    assert len(await retriever.ainvoke("relu")) == 10
-
-
 async def test_an_empty_store_answers_a_filter_and_any_depth(
-    store: VectorStore, documents: list[Document]
+    documents: list[Document], embeddings: Embeddings
 ) -> None:
     """FAISS makes room for all it is asked for."""
+    store = FAISS.from_documents(documents, embeddings)
     retriever = CAUSRetriever.from_vectorstore(store, documents)
-    assert len(retriever.invoke(QUERY, k=2**31)) == len(documents)
     assert len(await retriever.ainvoke(QUERY, k=2**31, filter={"lang": "en"})) == 7
     retriever.delete([str(document.id) for document in documents])
-    assert retriever.invoke(QUERY, filter={"lang": "en"}) == []
-    assert await retriever.ainvoke(QUERY, filter={"lang": "en"}) == []
+    for where in (None, {"lang": "en"}):
+        assert retriever.invoke(QUERY, filter=where) == []
+        assert await retriever.ainvoke(QUERY, filter=where) == []
+
+
+def test_what_has_no_id_is_not_taken_for_deleted(embeddings: Embeddings) -> None:
+    """Also where the store finds nothing but a document that was added with an id."""
+    store = InMemoryVectorStore.from_texts(["relu relu"], embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, [Document("relu relu")], k=1, alpha=0.0)
+    retriever.add_documents([Document("relu", id="a")])
+    (found,) = retriever.invoke("relu", fetch_k=1)
+    assert found.page_content == "relu relu"
 
 
 def test_a_store_that_refuses_to_delete_keeps_both_legs(
@@ -315,7 +235,6 @@ def test_a_store_that_refuses_to_delete_keeps_both_legs(
 
     store = Stubborn.from_documents(documents, embeddings)
     retriever = CAUSRetriever.from_vectorstore(store, documents, k=20)
-    before = retriever.invoke(QUERY)
     with pytest.raises(RuntimeError, match="Stubborn did not delete"):
         retriever.delete(["d1"])
-    assert retriever.invoke(QUERY) == before
+    assert len(retriever.invoke(QUERY)) == 14
