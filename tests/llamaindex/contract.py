@@ -1,4 +1,4 @@
-"""What a LlamaIndex postprocessor or retriever has to keep to, as tests to inherit.
+"""What a LlamaIndex postprocessor has to keep to, as tests to inherit.
 
 Subclass, name the fixture, and every rule runs on MockLLM-like stand-ins, without a network::
 
@@ -6,10 +6,6 @@ Subclass, name the fixture, and every rule runs on MockLLM-like stand-ins, witho
         @pytest.fixture
         def postprocessor(self) -> BaseNodePostprocessor:
             return Mine()
-
-    class TestMyRetriever(RetrieverContract):
-        def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-            return MyRetriever(nodes, WordEmbedding())
 """
 
 from __future__ import annotations
@@ -22,19 +18,16 @@ import pickle
 import numpy as np
 import pytest
 from llama_index.core import VectorStoreIndex
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
-from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.tools import RetrieverTool
 
 from .checks import BrokenNode, check_in_prompt_order, check_same_nodes, check_scores, facts, ids
 from .doubles import (
     QUERY,
-    CallbackLog,
     Given,
     PromptRecorder,
     WordEmbedding,
@@ -125,48 +118,3 @@ class PostprocessorContract:
         nodes = engine.query(QUERY).source_nodes
         assert postprocessor.callback_manager is manager
         check_in_prompt_order(model.prompts[0], nodes)
-
-
-class RetrieverContract:
-    """Rules for a `BaseRetriever` that is built from nodes."""
-
-    def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-        """Return a retriever over `nodes`."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def retriever(self) -> BaseRetriever:
-        """Return a retriever over `corpus`."""
-        return self.build(corpus())
-
-    def test_ids_hashes_and_texts_are_kept(self, retriever: BaseRetriever) -> None:
-        out = retriever.retrieve(QUERY)
-        assert out
-        check_same_nodes(out, corpus())
-        check_scores(out)
-
-    @pytest.mark.parametrize("case", ["sync", "async", "error"])
-    def test_events_and_spans_are_balanced(self, retriever: BaseRetriever, case: str) -> None:
-        log = CallbackLog()
-        retriever.callback_manager = CallbackManager([log])
-        with traced() as trace:
-            if case == "async":
-                asyncio.run(retriever.aretrieve(QUERY))
-            elif case == "sync":
-                retriever.retrieve(QUERY)
-            else:
-                with pytest.raises(ValueError):
-                    retriever.retrieve(QueryBundle(QUERY, embedding=[1.0, 2.0, 3.0]))
-        starts, ends = trace.of(RetrievalStartEvent), trace.of(RetrievalEndEvent)
-        assert starts
-        # BaseRetriever itself announces no end where it raises.
-        assert case == "error" or len(starts) == len(ends), "start and end events differ"
-        assert not trace.spans.open_spans, "a span was left open"
-        assert sorted(log.started) == sorted(log.ended), "callback events differ"
-
-    def test_it_works_in_a_query_engine(self, retriever: BaseRetriever) -> None:
-        model = PromptRecorder()
-        engine = RetrieverQueryEngine.from_args(retriever, llm=model)
-        answer = engine.query(QUERY)
-        assert ids(answer.source_nodes) == ids(retriever.retrieve(QUERY))
-        check_in_prompt_order(model.prompts[0], answer.source_nodes)

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.types import CompletionResponse
-from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.callbacks import CBEventType, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
@@ -31,6 +30,8 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+
+from tests.adapters.drivers import LlamaIndexModel
 
 QUERY = "how does a pooling layer shrink a feature map"
 
@@ -99,27 +100,20 @@ class Given(BaseRetriever):
         return self.nodes
 
 
-class WordEmbedding(BaseEmbedding):
-    """Deterministic bag of words: each word a fixed random direction, texts their sum."""
+def words(text: str) -> list[float]:
+    """Each word a fixed random direction, a text their sum."""
+    total = np.zeros(64)
+    for word in text.lower().replace(".", " ").split():
+        seed = hashlib.sha256(word.encode()).digest()[:8]
+        total += np.random.default_rng(int.from_bytes(seed, "big")).standard_normal(64)
+    norm = float(np.linalg.norm(total))
+    return [float(value) for value in (total / norm if norm else total + 1 / 8)]
 
-    dim: int = 64
 
-    def _vector(self, text: str) -> list[float]:
-        total = np.zeros(self.dim)
-        for word in text.lower().replace(".", " ").split():
-            seed = hashlib.sha256(word.encode()).digest()[:8]
-            total += np.random.default_rng(int.from_bytes(seed, "big")).standard_normal(self.dim)
-        norm = float(np.linalg.norm(total))
-        return [float(value) for value in (total / norm if norm else total + self.dim**-0.5)]
+class WordEmbedding(LlamaIndexModel):
+    """Deterministic bag of words."""
 
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._vector(text)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._vector(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._vector(query)
+    documents: Any = Field(default=words, exclude=True)
 
 
 class PromptRecorder(MockLLM):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -25,7 +22,7 @@ from shared_core.attention import Case, TwoRound
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from tests.adapters.test_attention import CURVE, FOLDER, asked, reader
 
-from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
+from .checks import check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
 from .doubles import Given, traced
 
@@ -45,10 +42,6 @@ def given(k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
     return QueryBundle(asked(k).question), hits
 
 
-def details(nodes: Sequence[Any]) -> list[dict[str, Any]]:
-    return [node.posrag for node in nodes]
-
-
 # --- the contract ---
 
 
@@ -63,17 +56,6 @@ class TestOnACurve(PostprocessorContract):
 # --- the postprocessor ---
 
 
-def test_a_curve_needs_no_query() -> None:
-    """The ranking is the order in which the nodes come; they keep their scores."""
-    query, nodes = given()
-    post = AttentionPlacementPostprocessor(reader("uniform"), curve=CURVE)
-    out = post.postprocess_nodes(nodes)
-    assert out == post.postprocess_nodes(nodes, query)
-    assert facts(out) == [facts(nodes)[why["rank"]] for why in details(out)]
-    with pytest.raises(ValueError, match="give the query, or a curve"):
-        AttentionPlacementPostprocessor(reader("uniform")).postprocess_nodes(nodes)
-
-
 def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:
     """Rather than leave it out, for it could not be read back."""
     post = AttentionPlacementPostprocessor("some/model", curve=CURVE)
@@ -82,13 +64,18 @@ def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:
     assert post.to_dict()["model"] == "some/model"
     with pytest.raises(ValueError, match="give its folder or hub name"):
         AttentionPlacementPostprocessor(reader("biased")).to_dict()
+    with pytest.raises(ValueError, match="give the query, or a curve"):
+        AttentionPlacementPostprocessor(reader("uniform")).postprocess_nodes(given()[1])
 
 
 # --- the query engine ---
 
 
 async def test_the_model_reads_what_llamaindex_shows_it() -> None:
-    """Texts with the metadata that are not excluded; awaited, the retriever is awaited too."""
+    """Texts with the metadata that are not excluded; awaited, the retriever is awaited too.
+
+    The wrapping of a tool is no part of the question, and events and spans are balanced.
+    """
     query, nodes = given()
     retriever = Given(nodes)
     engine = TwoRoundQueryEngine(retriever, reader("biased"))
@@ -97,7 +84,12 @@ async def test_the_model_reads_what_llamaindex_shows_it() -> None:
     assert "secret" not in texts[0]
     [expected] = TwoRound().run(reader("biased"), [Case(question=query.query_str, documents=texts)])
     before = [node.model_dump_json() for node in nodes]
-    for found in (engine.query(query), await engine.aquery(query.query_str)):
+    with traced() as trace:
+        answers = [engine.query(query), await engine.aquery(f"\ninput is {query.query_str}\n")]
+    for kind in (QueryStartEvent, QueryEndEvent, SynthesizeStartEvent, SynthesizeEndEvent):
+        assert len(trace.of(kind)) == 2
+    assert not trace.spans.open_spans
+    for found in answers:
         assert found.response == expected.answer
         assert found.metadata["scores"] == [*expected.scores]
         assert json.dumps(found.metadata)
@@ -106,48 +98,7 @@ async def test_the_model_reads_what_llamaindex_shows_it() -> None:
         check_scores(found.source_nodes)
     assert retriever.asked == ["sync", "async"]
     assert [node.model_dump_json() for node in nodes] == before
-
-
-@pytest.mark.parametrize("case", ["sync", "async", "error"])
-def test_events_and_spans_are_balanced(case: str) -> None:
-    """Of the query and of the synthesis."""
-    query, nodes = given()
-    if case == "error":
-        nodes.append(NodeWithScore(node=BrokenNode(id_="broken")))
-    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"))
-    with traced() as trace:
-        if case == "sync":
-            engine.query(query)
-        elif case == "async":
-            asyncio.run(engine.aquery(query))
-        else:
-            with pytest.raises(RuntimeError, match="unreadable"):
-                engine.query(query)
-    ended = int(case != "error")  # as in LlamaIndex's own engines, no end where one raises
-    for start, end in (
-        (QueryStartEvent, QueryEndEvent),
-        (SynthesizeStartEvent, SynthesizeEndEvent),
-    ):
-        assert len(trace.of(start)) == 1
-        assert len(trace.of(end)) == ended
-    assert not trace.spans.open_spans
-
-
-def test_the_engine_leaves_out_the_wrapping_of_a_tool() -> None:
-    """An index node may lead to it, behind a retriever that is one."""
-    query, nodes = given()
-    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator="icr")
-    expected = engine.query(query)
-    for text in (f"\ninput is {query.query_str}\n", f"{query.query_str}\n\n"):
-        assert engine.query(text) == expected
-
-
-async def test_given_nodes_are_synthesised_too() -> None:
-    """As routers and sub-question engines do; additional nodes are only passed on."""
-    query, nodes = given()
     extra = NodeWithScore(node=TextNode(id_="extra", text="more"))
-    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"))
-    response = engine.synthesize(query, nodes, [extra])
-    assert await engine.asynthesize(query, nodes, [extra]) == response
-    assert ids(response.source_nodes) == [*ids(engine.query(query).source_nodes), "extra"]
-    assert engine.get_prompts() == {}
+    routed = engine.synthesize(query, nodes, [extra])  # as routers do
+    assert await engine.asynthesize(query, nodes, [extra]) == routed
+    assert ids(routed.source_nodes) == [*ids(answers[0].source_nodes), "extra"]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from llama_index.core import VectorStoreIndex
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.schema import TextNode
@@ -17,7 +16,7 @@ from llamaindex_posrag import CAUSRetriever
 from shared_core import tokenize
 
 from .checks import facts, ids
-from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
+from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced, words
 
 
 class Awaited(WordEmbedding):
@@ -36,7 +35,7 @@ class Awaited(WordEmbedding):
                 raise ConnectionError("the embedding service is gone")
             if "hangs" in text:
                 await asyncio.Event().wait()
-            return self._vector(text)
+            return words(text)
         finally:
             self._ended.append(text)
 
@@ -144,11 +143,3 @@ def test_a_batch_embeds_as_many_queries_at_once_as_the_model_allows(
     retriever = built(model := Awaited(num_workers=workers))
     asyncio.run(retriever.aretrieve_batch([*TEXTS]))
     assert model._most == most
-
-
-def test_the_dense_leg_of_an_index_is_awaited() -> None:
-    index = VectorStoreIndex(corpus(), embed_model=WordEmbedding())
-    expected = CAUSRetriever.from_index(index).retrieve_batch([*TEXTS])
-    index._embed_model = Awaited()
-    batch = asyncio.run(CAUSRetriever.from_index(index).aretrieve_batch([*TEXTS]))
-    assert [facts(found) for found in batch] == [facts(found) for found in expected]

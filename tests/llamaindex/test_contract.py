@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from llama_index.core import VectorStoreIndex
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import BaseNode
 
 from llamaindex_posrag import (
     CAUSPostprocessor,
-    CAUSRetriever,
     NeighbourSpanPostprocessor,
     PlacementPostprocessor,
 )
 from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.placement import UShapeBestLast
 
-from .contract import PostprocessorContract, RetrieverContract
-from .doubles import WordEmbedding
+from .contract import PostprocessorContract
 
 pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 
@@ -48,14 +43,3 @@ class TestNeighbourSpanPostprocessor(PostprocessorContract):
     @pytest.fixture
     def postprocessor(self) -> BaseNodePostprocessor:
         return NeighbourSpanPostprocessor(NeighbourSpans(order=UShapeBestLast()))
-
-
-class TestCAUSRetriever(RetrieverContract):
-    def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-        return CAUSRetriever.from_nodes(nodes, WordEmbedding(), k=5, psi="always")
-
-
-class TestRetrieverOverAnIndex(RetrieverContract):
-    def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-        index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
-        return CAUSRetriever.from_index(index, higher_is_better=True)

@@ -122,19 +122,10 @@ def test_it_passes_what_llamaindex_passes(filters: MetadataFilters, alpha: float
 
 
 def test_filters_may_be_nested() -> None:
-    nested = MetadataFilters(
-        filters=[
-            Filter(key="lang", value="en"),
-            MetadataFilters(
-                filters=[
-                    Filter(key="page", value=2, operator=Op.LT),
-                    Filter(key="page", value=8, operator=Op.GT),
-                ],
-                condition=FilterCondition.OR,
-            ),
-            MetadataFilters(filters=[]),
-        ]
-    )
+    early = Filter(key="page", value=2, operator=Op.LT)
+    late = Filter(key="page", value=8, operator=Op.GT)
+    either: Any = both(early, late, condition=FilterCondition.OR)
+    nested = both(ENGLISH, either, both())  # type: ignore[arg-type]
     retriever = CAUSRetriever.from_nodes(nodes(), WordEmbedding(), filters=nested)
     assert sorted(ids(retriever.retrieve(QUERY))) == ["n0", "n9"]
 
@@ -145,14 +136,11 @@ def test_where_numbers_are_asked_for_texts_are_none() -> None:
 
 
 def test_numbers_within_bounds_are_a_mapping_as_databases_take_them() -> None:
-    both = [
-        Filter(key="page", value=2, operator=Op.GT),
-        Filter(key="page", value=8, operator=Op.LTE),
-    ]
-    assert where(MetadataFilters(filters=both)) == {"page": {"$gt": 2, "$lte": 8}}
-    twice = [both[0], Filter(key="page", value=3, operator=Op.GT)]
-    assert callable(where(MetadataFilters(filters=twice)))
-    assert callable(where(MetadataFilters(filters=[*both, Filter(key="page", value=4)])))
+    above = Filter(key="page", value=2, operator=Op.GT)
+    below = Filter(key="page", value=8, operator=Op.LTE)
+    assert where(both(above, below)) == {"page": {"$gt": 2, "$lte": 8}}
+    assert callable(where(both(above, Filter(key="page", value=3, operator=Op.GT))))
+    assert callable(where(both(above, below, Filter(key="page", value=4))))
 
 
 def test_what_is_no_filter_is_named() -> None:

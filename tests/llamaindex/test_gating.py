@@ -23,9 +23,9 @@ from llama_index.core.query_engine import (
     RouterQueryEngine,
     TransformQueryEngine,
 )
-from llama_index.core.retrievers import RouterRetriever, TransformRetriever
+from llama_index.core.retrievers import TransformRetriever
 from llama_index.core.schema import QueryBundle, TextNode
-from llama_index.core.tools import QueryEngineTool, RetrieverTool
+from llama_index.core.tools import QueryEngineTool
 
 from llamaindex_posrag import (
     CAUSRetriever,
@@ -99,37 +99,23 @@ def test_both_kinds_of_question_are_answered_by_streams(retriever: CAUSRetriever
 
 @pytest.mark.parametrize("ask", WAYS)
 def test_a_router_asks_the_engine_that_the_gate_selects(retriever: CAUSRetriever, ask: Ask) -> None:
-    """And its response carries the decision."""
+    """And its response carries the decision; the positions of the choices are the caller's."""
     llm = MockLLM()
-    engines = [RetrieverQueryEngine.from_args(retriever, llm=llm), DirectQueryEngine(llm)]
+    engines = [DirectQueryEngine(llm), RetrieverQueryEngine.from_args(retriever, llm=llm)]
     tools = [
         QueryEngineTool.from_defaults(engine, name=name, description=name)
-        for engine, name in zip(engines, ("context", "direct"), strict=True)
+        for engine, name in zip(engines, ("direct", "context"), strict=True)
     ]
-    routed = RouterQueryEngine(ContextAwarenessSelector.from_retriever(retriever), tools, llm=llm)
+    selector = ContextAwarenessSelector.from_retriever(retriever, context=1, direct=0)
+    routed = RouterQueryEngine(selector, tools, llm=llm)
     inside, outside = ask(routed, INSIDE), ask(routed, OUTSIDE)
     assert PASSAGES[4] in str(inside)
-    assert inside.metadata["selector_result"].ind == 0
+    assert inside.metadata["selector_result"].ind == 1
     assert "Think step by step" in str(outside)
     selected = outside.metadata["selector_result"]
-    assert (selected.ind, selected.retrieval["retrieve"]) == (1, False)
+    assert (selected.ind, selected.retrieval["retrieve"]) == (0, False)
     assert selected.reason == selected.retrieval["reason"]
-    assert SelectorResult.model_validate(selected.model_dump()).ind == 1
-
-
-async def test_a_router_of_retrievers_asks_the_corpus_or_the_other(
-    retriever: CAUSRetriever,
-) -> None:
-    """The positions of the two choices are the caller's."""
-    other = CAUSRetriever.from_nodes([TextNode(id_="else", text="something else")], Words())
-    selector = ContextAwarenessSelector.from_retriever(retriever, context=1, direct=0)
-    tools = [
-        RetrieverTool.from_defaults(each, name=name, description=name)
-        for each, name in ((other, "else"), (retriever, "corpus"))
-    ]
-    routed = RouterRetriever(selector, tools, llm=MockLLM())
-    assert routed.retrieve(INSIDE)[0].node_id == "p4"
-    assert [each.node_id for each in await routed.aretrieve(OUTSIDE)] == ["else"]
+    assert SelectorResult.model_validate(selected.model_dump()).ind == 0
 
 
 def test_a_selector_needs_both_choices(retriever: CAUSRetriever) -> None:
@@ -139,10 +125,8 @@ def test_a_selector_needs_both_choices(retriever: CAUSRetriever) -> None:
         selector.select(["context"], INSIDE)
     with pytest.raises(ValueError, match="the query is blank"):
         selector.select(["a", "b"], "  \n")
-    for context in (1, -1):
-        with pytest.raises(ValueError, match=f"two positions >= 0, got {context} and 1"):
-            ContextAwarenessSelector(retriever, selector.gate, context=context)
-    assert selector.get_prompts() == {}
+    with pytest.raises(ValueError, match="two positions >= 0, got 1 and 1"):
+        ContextAwarenessSelector(retriever, selector.gate, context=1)
 
 
 class HyDE(HyDEQueryTransform):
@@ -181,29 +165,20 @@ def test_an_embedding_of_the_caller_s_is_what_is_judged(engine: GatedQueryEngine
 def test_no_answer_is_ever_empty_for_want_of_nodes(
     retriever: CAUSRetriever, engine: GatedQueryEngine, ask: Ask
 ) -> None:
-    """Nor where a postprocessor drops them all."""
-    inner = RetrieverQueryEngine.from_args(
-        retriever,
-        llm=MockLLM(),
-        node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=2.0)],
-    )
+    """Nor where a postprocessor drops them all, where LlamaIndex says "Empty Response"."""
+    dropping = [SimilarityPostprocessor(similarity_cutoff=2.0)]
+    inner = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(), node_postprocessors=dropping)
     response = ask(GatedQueryEngine(inner, MockLLM(), engine.gate), INSIDE)
-    assert str(ask(inner, INSIDE)) == "Empty Response", "what it would have been"
     assert "Think step by step" in str(response)
     assert response.metadata["retrieval"]["reason"].startswith("the retriever returned no passage")
 
 
 def test_a_gate_is_fitted_on_the_nodes_of_an_index() -> None:
     """Which has no embedding model."""
-    fusing = CAUSRetriever.from_index(
-        VectorStoreIndex(nodes(), embed_model=Words()), higher_is_better=True
-    )
+    fusing = CAUSRetriever.from_index(VectorStoreIndex(nodes(), embed_model=Words()))
     engine = GatedQueryEngine.from_retriever(fusing, MockLLM(), embed_model=Words())
-    given = GatedQueryEngine.from_retriever(fusing, MockLLM(), nodes(), embed_model=Words())
-    assert engine.gate.candidates.decide(0.5) == given.gate.candidates.decide(0.5)
     assert not engine.decide(QueryBundle(OUTSIDE)).decision.retrieve
-    with pytest.raises(ValueError, match="CAUSRetriever has no embedding model: give embed_mo"):
-        GatedQueryEngine.from_retriever(fusing, MockLLM())
+    assert engine.decide(QueryBundle(INSIDE)).decision.retrieve
 
 
 def test_parts_of_another_kind_are_named_at_once(
@@ -215,7 +190,3 @@ def test_parts_of_another_kind_are_named_at_once(
         GatedQueryEngine(retriever, llm, engine.gate)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"gate must be a ContextGate, .*got None"):
         GatedQueryEngine(engine, llm, None)  # type: ignore[arg-type]
-    with pytest.raises(
-        ValueError, match=r"using\(\) needs a RetrieverQueryEngine over a CAUS.*got"
-    ):
-        GatedQueryEngine(engine, llm, engine.gate).using(k=1)

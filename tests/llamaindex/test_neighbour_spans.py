@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any
 
 import pytest
-from llama_index.core.ingestion import IngestionPipeline
-from llama_index.core.node_parser import (
-    HierarchicalNodeParser,
-    MarkdownNodeParser,
-    SentenceSplitter,
-    get_leaf_nodes,
-)
+from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -75,24 +69,6 @@ def test_neighbours_come_from_the_docstore_or_from_nodes(at: int) -> None:
     assert found.score == why(found)["score"] == 0.5 < why(found)["span_score"]
 
 
-def test_the_nodes_of_a_docstore_are_read_at_once() -> None:
-    """Those of all documents that were found, and no others."""
-
-    class Counting(SimpleDocumentStore):
-        reads: ClassVar[list[set[str]]] = []
-
-        def get_nodes(self, node_ids: list[str], raise_error: bool = True) -> list[BaseNode]:
-            self.reads.append({*node_ids})
-            return super().get_nodes(node_ids, raise_error)
-
-    nodes, docstore = split("manual", "guide", "other"), Counting()
-    docstore.add_documents(nodes)
-    postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=docstore)
-    found = postprocessor.postprocess_nodes(hits(nodes, manual2=0.9, manual7=0.8, guide3=0.7))
-    assert len(found) == 3
-    assert docstore.reads == [{node.node_id for node in nodes if node.ref_doc_id != "other"}]
-
-
 def test_an_empty_docstore_says_what_to_do() -> None:
     """As vector stores that keep the text themselves leave it."""
     nodes = split("manual")
@@ -102,59 +78,25 @@ def test_an_empty_docstore_says_what_to_do() -> None:
     assert found.node.node_id == "manual4"
 
 
-def numbered_steps(sections: int) -> str:
-    """Return a text of sections of unlike length, in which no sentence occurs twice."""
-    return "\n\n".join(
-        " ".join(f"Step {i}.{j} mounts item {i * 40 + j} with tool {j * 31 + i}." for j in range(n))
-        for i, n in enumerate([5 + 3 * (i % 4) for i in range(sections)])
-    )
-
-
-def parent(node: BaseNode) -> str:
-    assert node.parent_node is not None
-    return node.parent_node.node_id
-
-
 @pytest.mark.parametrize("links", [True, False])
 def test_leaves_of_a_hierarchy_are_placed_within_their_parent(links: bool) -> None:
     """Their offsets count there, and the first leaf of each parent names no neighbour."""
-    text = numbered_steps(8)
     parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[512, 128, 64], chunk_overlap=0)
-    nodes = parser.get_nodes_from_documents([Document(text=text, id_="guide")])
-    if not links:
-        for node in nodes:
-            node.relationships.pop(NodeRelationship.PREVIOUS, None)
-            node.relationships.pop(NodeRelationship.NEXT, None)
+    nodes = parser.get_nodes_from_documents([Document(text=TEXT, id_="guide")])
+    for node in nodes if not links else ():
+        node.relationships.pop(NodeRelationship.PREVIOUS, None)
+        node.relationships.pop(NodeRelationship.NEXT, None)
     leaves = get_leaf_nodes(nodes)
-    siblings: dict[str, list[str]] = {}
+    siblings: dict[Any, list[str]] = {}
     for leaf in leaves:
-        siblings.setdefault(parent(leaf), []).append(leaf.node_id)
+        siblings.setdefault(leaf.parent_node.node_id, []).append(leaf.node_id)  # type: ignore[union-attr]
     assert len(siblings) > 4
-    known = [*sources(leaves), *sources(nodes)]
     for leaf in leaves:
-        family = siblings[parent(leaf)]
+        (family,) = [each for each in siblings.values() if leaf.node_id in each]
         at = family.index(leaf.node_id)
-        hit = [NodeWithScore(node=leaf, score=0.5)]
-        for postprocessor in known:
-            (found,) = postprocessor.postprocess_nodes(hit)
+        for postprocessor in (*sources(leaves), *sources(nodes)):
+            (found,) = postprocessor.postprocess_nodes([NodeWithScore(node=leaf, score=0.5)])
             assert chunks(found) == family[max(0, at - 1) : at + 2]
-    together = known[0].postprocess_nodes([NodeWithScore(node=leaf, score=0.5) for leaf in leaves])
-    assert sorted(map(chunks, together)) == sorted(siblings.values())
-
-
-def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
-    """They are followed in both."""
-    text = "# Guide\n\n" + numbered_steps(6).replace("\n\n", "\n\n# Part\n\n")
-    splitters = [MarkdownNodeParser(), SentenceSplitter(chunk_size=64, chunk_overlap=0)]
-    nodes = [*IngestionPipeline(transformations=splitters).run(documents=[Document(text=text)])]
-    assert not any(NodeRelationship.NEXT in node.relationships for node in nodes)
-    known = sources(nodes)
-    ids = [node.node_id for node in nodes]
-    for at, node in enumerate(nodes):
-        hit = [NodeWithScore(node=node, score=0.5)]
-        for postprocessor in known:
-            (found,) = postprocessor.postprocess_nodes(hit)
-            assert chunks(found) == ids[max(0, at - 1) : at + 2]
 
 
 def test_a_retriever_follows_links_where_there_are_any() -> None:
@@ -174,15 +116,3 @@ def test_a_retriever_follows_links_where_there_are_any() -> None:
     assert chunks(found) == ["manual2", "manual3", "manual4"]
     found.node.relationships.clear()
     assert [node.model_dump_json() for node in nodes] == before
-
-
-def test_options_that_are_none_are_refused() -> None:
-    """By name."""
-    for options in ({"chunk_keys": "doc_id"}, {"chunks": 3}):
-        with pytest.raises(ValueError, match=next(iter(options))):
-            NeighbourSpanPostprocessor(**options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="docstore= or chunks="):
-        NeighbourSpanPostprocessor(
-            docstore=SimpleDocumentStore(),
-            chunks=NeighbourSpanPostprocessor.from_nodes(split("manual")).chunks,
-        )

@@ -21,12 +21,10 @@ from llama_index.core.schema import (
 )
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
-from llamaindex_posrag import CAUS, CAUSRetriever, HybridIndex, IndexFormatError, Passage
+from llamaindex_posrag import CAUSRetriever, IndexFormatError
 from llamaindex_posrag.persistence import decode_node, encode_node
-from shared_core.options import encode_caus
 
-from .checks import facts
-from .doubles import QUERY, TEXTS, WordEmbedding, corpus
+from .doubles import QUERY, WordEmbedding, corpus
 from .test_nodes import NODES
 
 
@@ -90,23 +88,3 @@ def test_filters_are_saved_and_the_source_document_with_the_nodes(tmp_path: Path
     assert {hit.node.ref_doc_id for hit in loaded.retrieve(QUERY)} == {"d1"}
     everything = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), filters=None, k=12)
     assert len(everything.retrieve(QUERY)) == 12
-
-
-@pytest.mark.parametrize("dense", ["flat", "hnsw"])
-def test_passages_without_nodes_become_nodes(tmp_path: Path, dense: Any) -> None:
-    """As another program saves them, with its options; from then on they are like any others."""
-    passages = [Passage(f"p{at}", text, {"page": at}) for at, text in enumerate(TEXTS)]
-    index = HybridIndex(dense=dense, metric="inner_product")
-    index.add(passages, [WordEmbedding().get_text_embedding(text) for text in TEXTS])
-    index.save(tmp_path / "index", extra={"caus": encode_caus(CAUS(k=3, alpha=1.0))})
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    assert loaded.caus == CAUS(k=3, alpha=1.0)
-    found = loaded.retrieve(TEXTS[7])
-    assert (len(found), found[0].node_id, found[0].node.metadata) == (3, "p7", {"page": 7})
-    assert found[0].node.get_content() == TEXTS[7]
-    loaded.filters = MetadataFilters(filters=[MetadataFilter(key="doc_id", value="None")])
-    assert facts(loaded.retrieve(TEXTS[7])) == facts(found)
-    loaded.save(tmp_path / "again")
-    again = CAUSRetriever.load(tmp_path / "again", WordEmbedding())
-    assert facts(again.retrieve(TEXTS[7])) == facts(found)
-    assert again.index.ids == [passage.id for passage in passages]

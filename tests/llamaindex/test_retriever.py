@@ -11,13 +11,7 @@ import pytest
 from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
-from llama_index.core.schema import (
-    MetadataMode,
-    NodeRelationship,
-    QueryBundle,
-    RelatedNodeInfo,
-    TextNode,
-)
+from llama_index.core.schema import MetadataMode, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool
 
 from llamaindex_posrag import CAUSRetriever
@@ -60,10 +54,7 @@ def test_a_node_with_an_embedding_keeps_it(awaited: bool) -> None:
     nodes = corpus()[:3]
     nodes[1].embedding = WordEmbedding().get_text_embedding("somewhere else entirely")
     retriever = CAUSRetriever.from_nodes([], WordEmbedding(), alpha=1.0)
-    if awaited:
-        asyncio.run(retriever.aadd_nodes(nodes))
-    else:
-        retriever.add_nodes(nodes)
+    asyncio.run(retriever.aadd_nodes(nodes)) if awaited else retriever.add_nodes(nodes)
     hit = retriever.retrieve("somewhere else entirely")[0]
     assert hit.node.node_id == "n1"
     assert why(hit)["dense"] == pytest.approx(1.0, abs=1e-5)
@@ -99,36 +90,23 @@ def test_a_batch_is_what_single_queries_are(retriever: CAUSRetriever, awaited: b
     assert not trace.spans.open_spans
     assert trace.of(RetrievalStartEvent) == []
     assert found == [retriever.retrieve(query) for query in MANY]
-
-
-def test_one_query_is_no_batch(retriever: CAUSRetriever) -> None:
-    """The letters of a text would be queries."""
-    query: Any
-    for query in ("abc", QueryBundle("abc")):
+    for query in ("abc", QueryBundle("abc")):  # the letters of a text would be queries
         with pytest.raises(ValueError, match=r"queries must be a list, got .*abc"):
-            retriever.retrieve_batch(query)
-        with pytest.raises(ValueError, match=r"queries must be a list, got .*abc"):
-            asyncio.run(retriever.aretrieve_batch(query))
+            retriever.retrieve_batch(query)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("asked", ["retriever", "batch", "from_index"])
-def test_the_events_of_past_queries_are_not_kept(
-    asked: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_events_of_past_queries_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A callback manager forgets them when a trace begins, so the model's has to see one begin."""
     monkeypatch.setattr(Settings, "_callback_manager", manager := CallbackManager([]))
     model = WordEmbedding(callback_manager=manager)
-    nodes = [TextNode(id_=str(at), text=text) for at, text in enumerate(TEXTS)]
-    retriever: Any = CAUSRetriever.from_nodes(nodes, model)
-    if asked == "from_index":
-        retriever = CAUSRetriever.from_index(VectorStoreIndex(nodes, embed_model=model))
-    retrieve = retriever.retrieve if asked != "batch" else retriever.retrieve_batch
-    query: Any = QUERY if asked != "batch" else [QUERY] * 3
-    kept = []
-    for _ in range(5):
-        Context().run(retrieve, query)  # in this one an earlier test may have left a trace open
-        kept.append(sum(map(len, manager.trace_map.values())))
-    assert kept == kept[:1] * 5
+    own: Any = CAUSRetriever.from_nodes(corpus(), model)
+    over = CAUSRetriever.from_index(VectorStoreIndex(corpus(), embed_model=model))
+    for ask in (lambda: own.retrieve_batch([QUERY] * 3), lambda: over.retrieve(QUERY)):
+        kept = []
+        for _ in range(3):
+            Context().run(ask)  # in this one an earlier test may have left a trace open
+            kept.append(sum(map(len, manager.trace_map.values())))
+        assert kept == kept[:1] * 3
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -138,38 +116,21 @@ def test_deleting_by_source_document(retriever: CAUSRetriever, awaited: bool) ->
     def delete(source: Any) -> list[str]:
         return asyncio.run(retriever.adelete(source)) if awaited else retriever.delete(source)
 
-    source = RelatedNodeInfo(node_id="a source")
-    before = facts(retriever.retrieve(QUERY))
-    extra = TextNode(id_="extra", text=QUERY, relationships={NodeRelationship.SOURCE: source})
-    retriever.add_nodes([extra, TextNode(id_="without a source", text="x")])
-    assert ids(retriever.retrieve(QUERY))[0] == "extra"
-    assert delete("a source") == ["extra"]
+    retriever.add_nodes([TextNode(id_="without a source", text="x")])
     assert delete("no such source") == []
-    for no_id in (None, ["d0"]):
+    for no_id in (None, "None", ["d0"]):
         with pytest.raises(ValueError, match="id of one source document"):
             delete(no_id)
-    assert retriever.delete_nodes(["without a source"]) == ["without a source"]
-    assert facts(retriever.retrieve(QUERY)) == before
     assert sorted(delete("d0")) == ["n0", "n10", "n2", "n4", "n6", "n8"]
-    assert len(retriever.index) == 6
+    assert len(retriever.index) == 7
 
 
 def test_embeddings_of_nodes_and_bundles_that_do_not_fit(retriever: CAUSRetriever) -> None:
     """What is given is checked as what the model gives, and nothing is half added."""
-    before = facts(retriever.retrieve(QUERY))
     for embedding in ([math.nan] * 64, [1.0] * 63, []):
         bad = TextNode(id_="bad", text="bad", embedding=embedding)
         with pytest.raises(ValueError):
             retriever.add_nodes([TextNode(id_="good", text=QUERY), bad])
         with pytest.raises(ValueError):
             retriever.retrieve(QueryBundle(QUERY, embedding=embedding))
-    assert facts(retriever.retrieve(QUERY)) == before
-    with pytest.raises(ValueError, match="11 vectors for 12 nodes"):
-        CAUSRetriever.from_nodes(corpus(), Losing(embed_batch_size=100))
-
-
-class Losing(WordEmbedding):
-    """A model that gives a vector too few."""
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return super()._get_text_embeddings(texts)[1:]
+    assert len(retriever.index) == 12
