@@ -87,9 +87,13 @@ class LangChainGate(LangChain):
         return RunnableLambda(rewrite) | retriever
 
 
-class _Rewriting(HyDEQueryTransform):
+class Rewriting(HyDEQueryTransform):
+    """Has a text embedded in place of the one that a model would write."""
+
+    text: str
+
     def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
-        return QueryBundle(self._prompt)
+        return QueryBundle(query_bundle.query_str, custom_embedding_strs=[self.text])
 
 
 class LlamaIndexGate(LlamaIndex):
@@ -143,8 +147,8 @@ class LlamaIndexGate(LlamaIndex):
 
     def rewriting(self, retriever: Any, text: str) -> Any:
         """Return a retriever that searches for a text, whatever it is asked."""
-        transform = _Rewriting(llm=MockLLM())
-        transform._prompt = text
+        transform = Rewriting(llm=MockLLM())
+        transform.text = text
         return TransformRetriever(retriever, transform)
 
 

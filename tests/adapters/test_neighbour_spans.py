@@ -186,20 +186,14 @@ def test_without_chunks_what_was_retrieved_is_merged(adapter: Adapter) -> None:
     assert expand(adapter, adapter.step(), []) == []
 
 
-def test_scores_are_a_matter_of_policy(adapter: Adapter) -> None:
-    """Missing ones count as the least, all missing go by order, distances are negated."""
+def test_distances_are_negated(adapter: Adapter) -> None:
     given = [CORPUS[number] for number in (0, 4, 8)]
-
-    def told(*scores: float | None, **options: Any) -> list[tuple[str | None, float | None]]:
-        step = adapter.step(expand=NeighbourSpans(window=0, order="score_descending"), **options)
-        return [(hit.id, hit.score) for hit in expand(adapter, step, given, *scores)]
-
-    assert told(0.2, 0.9, None) == [("a4", 0.9), ("a0", 0.2), ("a8", 0.2)]
-    assert [score for _, score in told(None, None, None)] == [1, 2 / 3, 1 / 3]
-    distances = told(0.2, 0.9, 0.5, higher_is_better=False)
-    assert [id for id, _ in distances] == ["a0", "a8", "a4"]
+    order = NeighbourSpans(window=0, order="score_descending")
+    step = adapter.step(expand=order, higher_is_better=False)
+    found = expand(adapter, step, given, 0.2, 0.9, 0.5)
+    assert [(hit.id, hit.score) for hit in found] == [("a0", -0.2), ("a8", -0.5), ("a4", -0.9)]
     with pytest.raises(ValueError, match="must be finite"):
-        told(0.2, float("inf"), 0.1)
+        expand(adapter, step, given, 0.2, float("inf"), 0.1)
 
 
 @pytest.mark.parametrize("order", ["back_first", "score_descending", UShapeBestLast()])

@@ -101,17 +101,6 @@ def test_another_embedding_model_is_noticed(adapter: Adapter, tmp_path: Path) ->
             adapter.load(tmp_path / "index", model)
 
 
-def test_a_save_that_fails_leaves_the_old_folder(adapter: Adapter, tmp_path: Path) -> None:
-    """As metadata do that JSON cannot hold; the passage is named."""
-    retriever = adapter.build(CORPUS)
-    retriever.save(tmp_path / "index")
-    before = answers(adapter, retriever)
-    adapter.add(retriever, [adapter.item("padding", "odd", shape={1, 2})])
-    with pytest.raises(ValueError, match="odd"):
-        retriever.save(tmp_path / "index")
-    assert answers(adapter, adapter.load(tmp_path / "index")) == before
-
-
 @pytest.mark.parametrize(
     "options",
     [

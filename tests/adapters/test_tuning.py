@@ -7,7 +7,7 @@ import pytest
 from shared_core.tuning import tune
 from shared_core.types import Query
 
-from .drivers import TOPICS, Adapter, core_index, corpus, embed, ids
+from .drivers import TOPICS, Adapter, core_index, corpus, embed
 
 CORPUS = corpus()
 QUESTIONS = [f"{one} {other}" for topic in TOPICS for one, other in zip(
@@ -44,9 +44,3 @@ def test_ids_that_are_not_in_the_index_are_told_of(adapter: Adapter, over: str) 
     retriever = getattr(adapter, over)(CORPUS, k=4)
     with pytest.warns(UserWarning, match="1 id that no passage of the index has, such as 'px'"):
         retriever.tune(ASKED, [["px"], *WANTED[1:]])
-
-
-def test_a_store_is_tuned_by_the_ids_that_it_returns(adapter: Adapter) -> None:
-    retriever = adapter.over_store(CORPUS, k=4)
-    found = [ids(adapter.ask(retriever, question))[:1] for question in ASKED]
-    assert retriever.tune(ASKED, found).tuning.found == 1.0

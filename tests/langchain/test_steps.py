@@ -1,6 +1,5 @@
 """Steps wherever LangChain takes one: in a pipe, in a compression pipeline, in a tool."""
 
-import asyncio
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,24 +30,18 @@ EMBEDDINGS = DeterministicFakeEmbedding(size=16)
 Step = Callable[[Sequence[Document]], Sequence[Document]]
 
 
-Way = Callable[[PlacementTransformer, list[Document]], list[Document]]
-WAYS: dict[str, Way] = {
-    "ainvoke": lambda transformer, documents: asyncio.run(transformer.ainvoke(documents)),
-    "batch": lambda transformer, documents: transformer.batch([documents, []])[0],
-    "transform": lambda transformer, documents: transformer.transform_documents(documents),
-    "atransform": lambda t, documents: asyncio.run(t.atransform_documents(documents)),
-    "configured": lambda t, documents: t.configurable_fields(
-        placement=ConfigurableField(id="way")
-    ).invoke(documents, config={"configurable": {"way": "u_shape"}}),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_use_a_step_is_the_same(way: str) -> None:
+async def test_every_way_to_use_a_step_is_the_same() -> None:
     documents = [Document(f"text {i}", id=f"d{i}") for i in range(5)]
-    placement = "inverse" if way == "configured" else "u_shape"
-    placed = WAYS[way](PlacementTransformer(placement), documents)
-    assert ids(placed) == ["d0", "d2", "d4", "d3", "d1"]
+    step = PlacementTransformer("u_shape")
+    field = ConfigurableField(id="way")
+    configurable = PlacementTransformer("inverse").configurable_fields(placement=field)
+    for placed in (
+        await step.ainvoke(documents),
+        step.transform_documents(documents),
+        await step.atransform_documents(documents),
+        configurable.invoke(documents, config={"configurable": {"way": "u_shape"}}),
+    ):
+        assert ids(placed) == ["d0", "d2", "d4", "d3", "d1"]
 
 
 async def test_in_the_compression_retriever(retriever: CAUSRetriever) -> None:
@@ -98,15 +91,6 @@ async def test_a_call_with_an_option_is_refused(step: Any, given: Any) -> None:
             call()
     with pytest.raises(TypeError, match=named):
         await step.ainvoke(given, placement="inverse")
-
-
-@pytest.mark.filterwarnings("ignore:This API is in beta")
-def test_the_two_rounds_make_a_tool() -> None:
-    pytest.importorskip("torch")
-    chain = TwoRoundChain(READER)
-    tool = chain.as_tool(name="answer", description="Answers from documents.")
-    assert [*tool.args] == ["question", "documents"]
-    assert tool.invoke(QUESTION) == chain.invoke(QUESTION)
 
 
 # What steps make of documents: copies, of the user's own classes, told of or not.

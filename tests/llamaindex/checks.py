@@ -54,10 +54,3 @@ def check_scores(out: Sequence[NodeWithScore]) -> None:
     for hit in out:
         assert hit.score is None or type(hit.score) is float, f"score is {type(hit.score)}"
         assert json.loads(hit.model_dump_json())["node"]["id_"] == hit.node.node_id
-
-
-def check_in_prompt_order(prompt: str, nodes: Sequence[NodeWithScore]) -> None:
-    """The prompt holds the nodes in their order."""
-    found = [prompt.find(node.node.get_content().strip()) for node in nodes]
-    assert all(at >= 0 for at in found), "a node is missing in the prompt"
-    assert found == sorted(found), "the prompt holds the nodes in another order"

@@ -17,24 +17,13 @@ import pickle
 
 import numpy as np
 import pytest
-from llama_index.core import VectorStoreIndex
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.tools import RetrieverTool
 
-from .checks import BrokenNode, check_in_prompt_order, check_same_nodes, check_scores, facts, ids
-from .doubles import (
-    QUERY,
-    Given,
-    PromptRecorder,
-    WordEmbedding,
-    corpus,
-    scored,
-    traced,
-)
+from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
+from .doubles import QUERY, Given, corpus, scored, traced
 
 
 class PostprocessorContract:
@@ -103,18 +92,3 @@ class PostprocessorContract:
             type(postprocessor).from_dict(json.loads(postprocessor.to_json())),
         ):
             assert facts(copied.postprocess_nodes(scored(), QueryBundle(QUERY))) == expected
-
-    def test_engines_set_the_callback_manager_and_keep_the_order(
-        self, postprocessor: BaseNodePostprocessor
-    ) -> None:
-        manager, model = CallbackManager([]), PromptRecorder()
-        index = VectorStoreIndex(corpus(), embed_model=WordEmbedding())
-        engine = RetrieverQueryEngine.from_args(
-            index.as_retriever(similarity_top_k=6),
-            llm=model,
-            node_postprocessors=[postprocessor],
-            callback_manager=manager,
-        )
-        nodes = engine.query(QUERY).source_nodes
-        assert postprocessor.callback_manager is manager
-        check_in_prompt_order(model.prompts[0], nodes)

@@ -1,4 +1,4 @@
-"""Stand-ins of the contract kit: a model that records, an embedding that means something."""
+"""Stand-ins: nodes of several classes, an embedding that means something, a trace."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
-from llama_index.core.callbacks import CBEventType, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
-from llama_index.core.llms import MockLLM
-from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -116,23 +112,6 @@ class WordEmbedding(LlamaIndexModel):
     documents: Any = Field(default=words, exclude=True)
 
 
-class PromptRecorder(MockLLM):
-    """MockLLM that keeps every prompt it gets and answers shortly."""
-
-    _prompts: list[str] = PrivateAttr(default_factory=list)
-
-    @property
-    def prompts(self) -> list[str]:
-        """The prompts so far, in order."""
-        return self._prompts
-
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        """Record the prompt."""
-        self._prompts.append(prompt)
-        return CompletionResponse(text="an answer")
-
-
 class _Handler(BaseEventHandler):
     _events: list[BaseEvent] = PrivateAttr(default_factory=list)
 
@@ -164,22 +143,3 @@ def traced() -> Iterator[Trace]:
     finally:
         root.event_handlers.remove(handler)
         root.span_handlers.remove(trace.spans)
-
-
-class CallbackLog(LlamaDebugHandler):
-    """Notes what started and what ended."""
-
-    def __init__(self) -> None:
-        super().__init__(print_trace_on_end=False)
-        self.started: list[CBEventType] = []
-        self.ended: list[CBEventType] = []
-
-    def on_event_start(self, event_type: CBEventType, *args: Any, **kwargs: Any) -> str:
-        """Note a start."""
-        self.started.append(event_type)
-        return super().on_event_start(event_type, *args, **kwargs)
-
-    def on_event_end(self, event_type: CBEventType, *args: Any, **kwargs: Any) -> None:
-        """Note an end."""
-        self.ended.append(event_type)
-        super().on_event_end(event_type, *args, **kwargs)

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_selector import SelectorResult
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
-from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.instrumentation.events.query import QueryEndEvent
 from llama_index.core.instrumentation.events.synthesis import SynthesizeStartEvent
 from llama_index.core.llms import MockLLM
@@ -23,7 +21,6 @@ from llama_index.core.query_engine import (
     RouterQueryEngine,
     TransformQueryEngine,
 )
-from llama_index.core.retrievers import TransformRetriever
 from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
 
@@ -34,6 +31,7 @@ from llamaindex_posrag import (
     GatedQueryEngine,
 )
 from tests.adapters.drivers import LlamaIndexModel
+from tests.adapters.gates import Rewriting
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from tests.llamaindex.doubles import traced
 
@@ -129,34 +127,15 @@ def test_a_selector_needs_both_choices(retriever: CAUSRetriever) -> None:
         ContextAwarenessSelector(retriever, selector.gate, context=1)
 
 
-class HyDE(HyDEQueryTransform):
-    """Has a passage embedded in place of the one that a model would write."""
-
-    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
-        return QueryBundle(query_bundle.query_str, custom_embedding_strs=[PASSAGES[4]])
-
-
-@pytest.mark.parametrize("ask", WAYS)
-def test_the_question_is_judged_not_what_is_embedded_for_it(
-    retriever: CAUSRetriever, ask: Ask
-) -> None:
-    """The cosines in the nodes are of the text that was embedded."""
-    rewriting = TransformRetriever(retriever, HyDE(llm=MockLLM()))
-    texts = [node.get_content() for node in rewriting.retrieve(OUTSIDE)]
-    own = max(float(np.dot(embed(text), embed(OUTSIDE))) for text in texts)
-    gated = GatedQueryEngine.from_retriever(rewriting, MockLLM(), nodes(), embed_model=Words())
-    told = ask(gated, OUTSIDE).metadata["retrieval"]
-    assert told["similarity"] == pytest.approx(own, abs=1e-6)
-    assert not told["retrieve"]
-
-
 @pytest.mark.parametrize("ask", WAYS)
 def test_an_embedding_of_the_caller_s_is_what_is_judged(engine: GatedQueryEngine, ask: Ask) -> None:
     """Or strings to embed, as a HyDE transform before the gate leaves them."""
     bundle = QueryBundle(INSIDE, embedding=embed(OUTSIDE))
     outside = ask(engine, OUTSIDE).metadata["retrieval"]["similarity"]
     assert engine.decide(bundle).decision.similarity == outside
-    around = TransformQueryEngine(engine, HyDE(llm=MockLLM()))
+    rewriting = Rewriting(llm=MockLLM())
+    rewriting.text = PASSAGES[4]
+    around = TransformQueryEngine(engine, rewriting)
     plain = ask(engine, PASSAGES[4]).metadata["retrieval"]
     assert ask(around, OUTSIDE).metadata["retrieval"]["similarity"] == plain["similarity"]
 
