@@ -23,7 +23,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 import langchain_posrag
 import llamaindex_posrag
-from shared_core import CAUS, Arrangement, HybridIndex, Passage, tokenize
+from shared_core import CAUS, Arrangement, HybridIndex, Passage, PositionProfile, tokenize
 from shared_core.types import Query
 
 DIM = 24
@@ -39,6 +39,9 @@ QUERIES = (
     "softmax attention attention head",
     "nothing known here",
     "",
+)
+PROFILE = PositionProfile(
+    model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
 )
 Vector = list[float]
 Embed = Callable[[str], Any]

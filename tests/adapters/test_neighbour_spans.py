@@ -14,14 +14,13 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from langchain_posrag import NeighbourSpanTransformer
 from llamaindex_posrag import NeighbourSpanPostprocessor
-from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile
+from shared_core import CAUS, NeighbourSpans, Passage
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import PassageNeighbours, place_spans
 from shared_core.placement import UShapeBestLast
 
-from .drivers import TOPICS, Hit, LangChain, LlamaIndex, core_index, embed, search
+from .drivers import PROFILE, TOPICS, Hit, LangChain, LlamaIndex, core_index, embed, search
 
-PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8))
 QUERIES = ("convolution with stride", "softmax attention head", "learning rate", "unknown words")
 SIZE, OVERLAP = 90, 25
 WINDOW = NeighbourSpans(window=1, token_budget=None)

@@ -9,12 +9,9 @@ import pytest
 from shared_core import CAUS, PLACEMENTS, PositionProfile
 from shared_core.placement import Shuffle, UShapeBestLast
 
-from .drivers import Adapter, corpus, ids
+from .drivers import PROFILE, Adapter, corpus, ids
 
 CORPUS = corpus()
-PROFILE = PositionProfile(
-    model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
-)
 
 
 @pytest.mark.parametrize("k", [0, 1, 5, 12])

@@ -9,16 +9,13 @@ from typing import Any
 
 import pytest
 
-from shared_core import CAUS, PLACEMENTS, NeighbourSpans, Passage, PositionProfile
+from shared_core import CAUS, PLACEMENTS, NeighbourSpans, Passage
 from shared_core.placement import UShapeBestLast
 
-from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
+from .drivers import PROFILE, QUERIES, Adapter, core_index, corpus, embed, ids, search
 
 CORPUS = corpus()
 INDEX = core_index(CORPUS)
-PROFILE = PositionProfile(
-    model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
-)
 
 
 @pytest.mark.parametrize(

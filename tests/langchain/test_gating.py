@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.load import dumpd
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import (
     ConfigurableField,
@@ -108,11 +107,9 @@ def test_the_retriever_finds_what_the_one_behind_it_finds_or_nothing(
 ) -> None:
     """Copies of it, with the decision; the explanation so far stays."""
     gated = GatedRetriever.from_retriever(retriever)
-    plain, through = retriever.invoke(INSIDE), ask(gated, INSIDE)
-    assert [each.id for each in through] == [each.id for each in plain]
-    why = through[0].metadata["posrag"].pop("retrieval")
-    assert why["retrieve"] is True
-    assert through[0] == plain[0]
+    through = ask(gated, INSIDE)
+    assert through[0].metadata["posrag"].pop("retrieval")["retrieve"] is True
+    assert through[0] == retriever.invoke(INSIDE)[0]
     assert ask(gated, OUTSIDE) == []
 
 
@@ -126,10 +123,9 @@ def test_a_retriever_without_scores_may_stand_behind_the_gate(
     fitted = host.from_retriever(retriever)
     for gated in (host.from_retriever(silent), host(retriever=silent, gate=fitted.gate)):
         assert found(ask(gated, OUTSIDE)) == []
-        through, plain = found(ask(gated, INSIDE)), found(ask(fitted, INSIDE))
-        assert [each.id for each in through] == [each.id for each in plain]
-        assert {*through[0].metadata["posrag"]} == {"retrieval"}
-        told = [each[0].metadata["posrag"]["retrieval"]["similarity"] for each in (through, plain)]
+        through, plain = found(ask(gated, INSIDE))[0], found(ask(fitted, INSIDE))[0]
+        assert (through.id, {*through.metadata["posrag"]}) == (plain.id, {"retrieval"})
+        told = [each.metadata["posrag"]["retrieval"]["similarity"] for each in (through, plain)]
         assert told[0] == pytest.approx(told[1], abs=1e-6)
 
 
@@ -150,11 +146,6 @@ def test_a_call_configures_the_retriever(
     assert len(found(ask(host.from_retriever(bound), INSIDE))) == 1, "the index is known below it"
     piped = retriever.with_retry() | PlacementTransformer("sequential")
     assert len(found(ask(host.from_retriever(piped, words, documents()), INSIDE))) == 3
-
-
-def test_a_prompt_serialises_under_its_own_name(gate: ContextAwarenessGate) -> None:
-    """As traces do it."""
-    assert dumpd(gate.invoke(OUTSIDE))["id"] == ["langchain_posrag", "gating", "GatedPrompt"]
 
 
 def test_a_question_is_a_text_and_an_option_known(gate: ContextAwarenessGate) -> None:

@@ -8,26 +8,22 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_posrag import CAUSRetriever
+from shared_core import Passage
+from tests.adapters.drivers import LangChain
 
 tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
 
 TENANTS = [
-    Document(f"mark {n}", id=str(n), metadata={"tenant": "acme" if n % 2 else "other"})
-    for n in range(20)
+    Passage(str(n), f"mark {n}", {"tenant": "acme" if n % 2 else "other"}) for n in range(20)
 ]
 
 
-@pytest.fixture(params=["own index", "vector store"])
-def retriever(request: pytest.FixtureRequest, embeddings: Embeddings) -> CAUSRetriever:
-    if request.param == "own index":
-        return CAUSRetriever.from_documents(TENANTS, embeddings, k=100)
-    store = InMemoryVectorStore.from_documents(TENANTS, embeddings)
-    return CAUSRetriever.from_vectorstore(store, TENANTS, k=100)
+@pytest.fixture(params=[LangChain().build, LangChain().over_store])
+def retriever(request: pytest.FixtureRequest) -> CAUSRetriever:
+    made: CAUSRetriever = request.param(TENANTS, k=100)
+    return made
 
 
 @pytest.mark.parametrize("method", ["invoke", "ainvoke", "batch", "abatch"])
