@@ -81,7 +81,9 @@ def where(filters: MetadataFilters | Any | None, *, own: bool = False) -> Where:
         key, value = condition
         former = wanted.get(key, {})
         if key in wanted and not (
-            isinstance(former, dict) and isinstance(value, dict) and former.keys() != value.keys()
+            isinstance(former, dict)
+            and isinstance(value, dict)
+            and not former.keys() & value.keys()
         ):
             break
         wanted[key] = former | value if isinstance(value, dict) else value
