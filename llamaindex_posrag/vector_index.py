@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ class VectorIndexStore(Store):
     def _follow(self, former: Held) -> None:
         """Read the nodes that the index has taken in, and forget those that it has lost."""
         held = held_nodes(self.index)
-        if held == former:
+        if held[0] == former[0] and all(map(operator.is_, held[1], former[1])):
             return
         before = dict(zip(*former, strict=True))
         new = [id_ for id_, mark in zip(*held, strict=True) if before.get(id_) is not mark]

@@ -238,3 +238,18 @@ async def test_what_refresh_ref_docs_changes_changes_in_both_legs(named: bool) -
         "pool layer"
     ]
     assert engine_of(retriever).nodes == index.docstore.get_nodes(held_nodes(index)[0])
+
+
+def test_a_node_whose_metadata_alone_change_is_read_anew() -> None:
+    """Its embedding is equal, as these are no part of the text."""
+
+    def made(year: int) -> TextNode:
+        hidden = ["year"]
+        return TextNode(
+            id_="a", text=QUERY, metadata={"year": year}, excluded_embed_metadata_keys=hidden
+        )
+
+    index = indexed([made(2020)])
+    retriever = CAUSRetriever.from_index(index)
+    index.insert_nodes([made(2021)])
+    assert [hit.node.metadata["year"] for hit in retriever.retrieve(QUERY)] == [2021]
