@@ -7,14 +7,14 @@ step: it searches both legs and returns the union of what they find, each passag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import Where, conditions
 from shared_core.index.tokenize import tokenize
 from shared_core.neighbour_spans import ChunkReader, DocumentNeighbours
 from shared_core.types import Passage, Pool, Query, Tokenizer
@@ -116,4 +116,6 @@ def neighbours_in(engine: Engine, reader: ChunkReader, where: Where = None) -> D
     """
     read = getattr(getattr(engine, "sparse", engine), "sources", None)
     kept = None if callable(where) else read
-    return DocumentNeighbours(partial(engine.documents, where=where), reader, kept, repr(where))
+    # As lists, since NumPy leaves out most of a long array.
+    passing = repr(conditions(where) if isinstance(where, Mapping) else where)
+    return DocumentNeighbours(partial(engine.documents, where=where), reader, kept, passing)

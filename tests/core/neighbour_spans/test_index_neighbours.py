@@ -54,6 +54,16 @@ def test_documents_are_read_once_and_again_after_a_change() -> None:
     assert len(around(neighbours(index), passage("a", 2)).run) == 7
 
 
+def test_long_arrays_are_filters_of_their_own() -> None:
+    """NumPy writes two that differ in the middle alike."""
+    index, some = index_of(passages()), np.arange(2000)
+    others = np.where(some == 1000, -1, some)
+    put(index, [passage("d", 0, n=1), passage("d", 1, n=1000)])
+    for n, expected in ((some, ["d0", "d1"]), (others, ["d0"])):
+        found = around(neighbours(index, where={"n": n}), passage("d", 0, n=1))
+        assert run_ids(found) == expected
+
+
 @pytest.mark.parametrize("name", [7, 7.5, ("a", 1), None])
 def test_documents_may_be_named_by_any_value(name: object) -> None:
     """As the metadata have it; None is no name."""
