@@ -79,7 +79,8 @@ def check_fractions(fractions: Mapping[str, float]) -> None:
 def check_between(value: float | None, name: str, low: float, high: float) -> None:
     """Raise ValueError if a number that is given does not lie in [low, high]."""
     number = isinstance(value, int | float | np.integer | np.floating)
-    if value is not None and not (number and not isinstance(value, bool) and low <= value <= high):
+    plain = value.item() if isinstance(value, np.generic) else value  # NumPy would round the bounds
+    if plain is not None and not (number and not isinstance(plain, bool) and low <= plain <= high):
         raise ValueError(f"{name} must be a number in [{low}, {high}], or None, got {value!r}")
 
 

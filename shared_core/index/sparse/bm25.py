@@ -71,7 +71,9 @@ class BM25Options:
             object.__setattr__(self, "k1", 1.5 if self.variant == "okapi" else 1.2)
         for name, most in (("k1", LARGEST), ("b", 1.0), ("epsilon", LARGEST)):
             value = getattr(self, name)
-            check_between(math.nan if value is None else value, name, 0, most)
+            if value is None:
+                raise ValueError(f"{name} must be a number, got None")
+            check_between(value, name, 0, most)
             object.__setattr__(self, name, float(value))  # JSON cannot hold NumPy's
         check_between(self.mean_length, "mean_length", TINY, LARGEST)
 

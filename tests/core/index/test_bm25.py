@@ -86,7 +86,14 @@ def test_a_list_of_texts_is_searched_and_scored() -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("variant", "plus"), ("b", 1.1), ("k1", math.inf), ("epsilon", math.nan), ("mean_length", 0)],
+    [
+        ("variant", "plus"),
+        ("b", 1.1),
+        ("k1", math.inf),
+        ("epsilon", math.nan),
+        ("mean_length", 0),
+        ("b", None),
+    ],
 )
 def test_options_out_of_range_are_refused(option: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{option} must .*, got "):
@@ -113,6 +120,13 @@ def test_lengths_are_compared_with_a_mean_that_is_given(built: bool) -> None:
         expected = [idf / (1 + 1.2 * (0.25 + 0.75 * length / 4)) for length in (2, 10)]
         found = index.scores("x", [*index.passages, Passage("other", "x a")])
         assert found == pytest.approx([*expected, expected[0]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_option_may_be_a_number_of_numpy() -> None:
+    assert index_of(["a b"], k1=np.float32(2)).best("a", 1) == index_of(["a b"], k1=2.0).best(
+        "a", 1
+    )
 
 
 @pytest.mark.parametrize("variant", ["lucene", "okapi"])
