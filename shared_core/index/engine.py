@@ -7,6 +7,7 @@ step: it searches both legs and returns the union of what they find, each passag
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -26,14 +27,16 @@ Leg = Literal["dense", "sparse"]
 class Engine(Protocol):
     """Holds passages and searches them by meaning (dense) and by words (sparse).
 
-    Every method has an awaited version that gives the same. A subclass of this class has them run
-    the others in a thread, unless it has its own.
+    Every method but `documents` has an awaited version that gives the same. A subclass of this
+    class gives the others; the awaited ones run them in a thread, unless it has its own.
     """
 
     @property
+    @abstractmethod
     def embeds(self) -> bool:
         """Whether it embeds texts itself, so that a `Query` or `add` needs no vectors."""
 
+    @abstractmethod
     def pool(self, queries: Sequence[Query], depth: int, *, where: Where = None) -> list[Pool]:
         """Return, for each query, the best `depth` passages of either leg, scored by both.
 
@@ -46,6 +49,7 @@ class Engine(Protocol):
         """Await `pool`."""
         return await asyncio.to_thread(self.pool, queries, depth, where=where)
 
+    @abstractmethod
     def search_leg(
         self, leg: Leg, query: Query, k: int, *, where: Where = None
     ) -> list[tuple[Passage, float]]:
@@ -57,6 +61,7 @@ class Engine(Protocol):
         """Await `search_leg`."""
         return await asyncio.to_thread(self.search_leg, leg, query, k, where=where)
 
+    @abstractmethod
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages, or replace those whose id is there; return the ids."""
 
@@ -66,6 +71,7 @@ class Engine(Protocol):
         """Await `add`."""
         return await asyncio.to_thread(self.add, passages, vectors)
 
+    @abstractmethod
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete passages; return the ids that were there."""
 
@@ -73,6 +79,7 @@ class Engine(Protocol):
         """Await `delete`."""
         return await asyncio.to_thread(self.delete, ids)
 
+    @abstractmethod
     def get(self, ids: Iterable[str]) -> list[Passage]:
         """Return the passages of `ids` that are there, in that order."""
 
@@ -80,6 +87,7 @@ class Engine(Protocol):
         """Await `get`."""
         return await asyncio.to_thread(self.get, ids)
 
+    @abstractmethod
     def documents(
         self, key: str, names: Sequence[Any], *, where: Where = None
     ) -> tuple[list[Passage], Vectors | None]:
@@ -88,6 +96,7 @@ class Engine(Protocol):
         The vectors are None where they are out of reach.
         """
 
+    @abstractmethod
     def count(self) -> int:
         """Return the number of passages."""
 
@@ -95,6 +104,7 @@ class Engine(Protocol):
         """Await `count`."""
         return await asyncio.to_thread(self.count)
 
+    @abstractmethod
     def close(self) -> None:
         """Release connections and files; a second call does nothing."""
 

@@ -289,3 +289,14 @@ async def test_a_change_that_is_cancelled_is_made_in_both_legs() -> None:
     while not engine.search_leg("sparse", Query("swish"), 1):
         await asyncio.sleep(0)
     assert "new" in shop.held
+
+
+def test_an_engine_without_all_methods_cannot_be_made() -> None:
+    class Half(Engine):
+        embeds = True
+
+        def count(self) -> int:
+            return 0
+
+    with pytest.raises(TypeError, match="abstract methods add, close, delete, documents, get"):
+        Half()  # type: ignore[abstract]

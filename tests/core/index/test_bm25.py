@@ -124,9 +124,8 @@ def test_lengths_are_compared_with_a_mean_that_is_given(built: bool) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_an_option_may_be_a_number_of_numpy() -> None:
-    assert index_of(["a b"], k1=np.float32(2)).best("a", 1) == index_of(["a b"], k1=2.0).best(
-        "a", 1
-    )
+    one, other = (index_of(["a b"], k1=k1) for k1 in (np.float32(2), 2.0))
+    assert one.best("a", 1) == other.best("a", 1)
 
 
 @pytest.mark.parametrize("variant", ["lucene", "okapi"])
