@@ -201,9 +201,9 @@ class NodeChunks:
     It is given by the PREVIOUS and NEXT relationships; without both, by the number in the
     metadata; without that, by the offset at which the node starts. Offsets count in the source
     document, or in the PARENT node if there is one (`HierarchicalNodeParser`): the parent is then
-    the document. A node without source document,
-    PARENT and links, such as a passage that LangChain saved, is placed by its metadata alone. The
-    text of a chunk is that of the node without metadata, which offsets refer to.
+    the document. A node without source document, PARENT and links, such as a passage that LangChain
+    saved, is placed by its metadata alone. The text of a chunk is that of the node without
+    metadata, which offsets refer to.
 
     Attributes
     ----------

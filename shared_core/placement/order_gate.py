@@ -105,9 +105,9 @@ def decide_order(
         ranked one; the gate opens if the lower bound of that is above zero, at the profile's
         confidence. The bound is that over the profile's questions; binomial by slot where these are
         not known. A profile without a number of questions is taken as exact. ``"psi"``: the index
-        must exceed 1.0. An order that is
-        made from the profile, as ``"max_relevance"``, is made from one half of its questions and
-        judged by the other, and the other way round, where they are known.
+        must exceed 1.0. An order that is made from the profile, as ``"max_relevance"``, is made
+        from one half of its questions and judged by the other, and the other way round, where they
+        are known.
     hit_rates
         Chance that the passage of each rank, best first, is the one that is needed; the last stands
         for those behind it, too. None: `HIT_RATES`.
