@@ -155,6 +155,12 @@ class SpanBuilder:
         if len(kept) == len(centres):
             found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
         kept = admit_chunks(found, following, self._cost, budget)
+        # Around a seed that is left out, neighbours make no span: others get their tokens.
+        around = [window.chunks for window in self.windows if window.centre.id in kept]
+        near = {chunk.id for chunks in around for chunk in chunks}
+        if not kept <= near:
+            found = [chunk for chunk in found if chunk.id in near]
+            kept = admit_chunks(found, following, self._cost, budget)
         spans = self._around(kept)
         # If windows contradict each other, the chains may differ without those that are left out.
         taken = [chunk.id for chunk in found if chunk.id in kept]

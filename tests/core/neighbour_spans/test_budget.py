@@ -67,6 +67,9 @@ def test_a_seed_too_large_makes_room_for_the_next() -> None:
     expansion = fit(25, {20: 0.1, 5: 0.5, 25: 0.2, 10: 0.4, 15: 0.3}, chunks, window=0)
     assert all_ids(expansion) == [["d5"], ["d15"]]
     assert [seed.chunk.id for seed in expansion.dropped] == ["d10", "d25", "d20"]
+    chunks[10:11] = row(*["word " * 60] * 11)[10:]
+    wide = fit(60, {5: 0.5, 10: 0.4, 15: 0.3}, chunks, window=1)
+    assert all_ids(wide) == [["d4", "d5", "d6"], ["d14", "d15", "d16"]], "nor those next to it"
 
 
 def test_a_budget_smaller_than_the_best_chunk_is_an_error_with_both_numbers() -> None:
