@@ -167,6 +167,7 @@ class VectorCandidates:
             raise ValueError(f"policy must be one of {', '.join(STATISTICS)}, got {self.policy!r}")
         if not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold}")
+        object.__setattr__(self, "threshold", float(self.threshold))  # decisions are JSON-able
         needed, _ = STATISTICS[self.policy]
         if self.similarities.size < needed:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import cast
@@ -67,6 +68,8 @@ def test_on_the_edge_is_inside_and_above_everything_too(fitted: VectorCandidates
     strict = replace(fitted, threshold=0.1)
     assert not strict.decide(edge + 0.05).retrieve
     assert strict.decide(edge + 0.05).margin == pytest.approx(-0.05)
+    computed = replace(fitted, threshold=np.float32(0.1)).decide(0.5)
+    assert json.loads(json.dumps(computed.explain()))["retrieve"] is computed.retrieve
 
 
 def test_questions_about_one_part_are_put_to_the_others() -> None:
