@@ -157,10 +157,13 @@ def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
     fewest = min(len(question.distractors) for question in questions)
     for question in questions:
         if len(question.distractors) < k - 1:
+            way_out = f"give k={fewest + 1} (--k {fewest + 1}) or less"
+            if fewest + 1 < LEAST_K:
+                way_out = f"give each question at least {LEAST_K - 1}"
             raise ValueError(
                 f"question {question.question!r} has "
                 f"{counted(len(question.distractors), 'distractor')}, and k={k} passages take "
-                f"{k - 1}; give k={fewest + 1} (--k {fewest + 1}) or less"
+                f"{k - 1}; {way_out}"
             )
         if question.gold in question.distractors[: k - 1]:
             raise ValueError(

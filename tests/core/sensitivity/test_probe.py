@@ -260,6 +260,11 @@ ONE, OTHER = questions(2, 5)
             [ONE, questions(2, 3)[1]],
             r"'code of 1' has 2 distractors, and k=5 passages take 4; give k=3 \(--k 3\) or less",
         ),
+        (
+            {},
+            [replace(ONE, distractors=ONE.distractors[:1])],
+            "has 1 distractor, and k=5 passages take 4; give each question at least 2",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_named_before_anything_is(
