@@ -62,7 +62,8 @@ class PositionalCurve(Measurement):
         if not len(scores):
             raise ValueError(f"the curve of {self.model!r} has no scores")
         object.__setattr__(self, "scores", tuple(scores.tolist()))
-        object.__setattr__(self, "band", self.band and tuple(map(tuple, self.band)))
+        if self.band is not None:
+            object.__setattr__(self, "band", tuple(map(tuple, self.band)))
         intervals = {name: tuple(bounds) for name, bounds in self.intervals.items()}
         object.__setattr__(self, "intervals", intervals)
 

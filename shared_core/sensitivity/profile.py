@@ -121,11 +121,15 @@ class PositionProfile(Measurement):
         read = (
             PositionProfile(**each) if isinstance(each, dict) else each for each in self.lengths
         )
-        rows = self.outcomes and tuple(tuple(map(float, row)) for row in self.outcomes)
+        rows = (
+            None
+            if self.outcomes is None
+            else tuple(tuple(map(float, row)) for row in self.outcomes)
+        )
         for name, value in (
             ("k", k),
             ("slots", slots),
-            ("interval", self.interval and tuple(self.interval)),
+            ("interval", None if self.interval is None else tuple(self.interval)),
             ("outcomes", rows),
             ("lengths", tuple(read)),
         ):

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from shared_core import (
     PositionProfile,
     ProfileNotFoundError,
 )
+from shared_core.sensitivity.curve import PositionalCurve
 
 FULL = PositionProfile(
     model="org/Model-7B (q4)",
@@ -47,6 +49,16 @@ def test_a_saved_profile_comes_back_equal(profiles: Path, tmp_path: Path) -> Non
     assert PositionProfile.load(FULL.model) == FULL
     with pytest.raises(ProfileNotFoundError):
         PositionProfile.load(FULL.model.replace("/", " "))
+
+
+def test_measured_values_may_be_arrays() -> None:
+    """As a measurement of one's own comes; they are kept as tuples."""
+    rows = ((1.0, 0.0, 1.0), (1.0, 1.0, 0.0))
+    measured: dict[str, Any] = {"outcomes": np.array(rows), "interval": np.array((1.1, 1.7))}
+    profile = PositionProfile(model="m", accuracy=(1.0, 0.5, 0.5), **measured)
+    assert (profile.outcomes, profile.interval) == (rows, (1.1, 1.7))
+    curve = PositionalCurve(model="m", scores=(1.0, 1.0), n=2, band=np.ones((2, 2)))  # type: ignore[arg-type]
+    assert curve.band == ((1.0, 1.0), (1.0, 1.0))
 
 
 def test_files_of_other_versions_are_read(tmp_path: Path) -> None:
