@@ -13,6 +13,7 @@ import pytest
 
 from shared_core import CAUS, Passage
 from shared_core.engines.store import Call, Hits, Store, StoreEngine
+from shared_core.index.engine import Engine
 from shared_core.index.metadata import predicate
 from shared_core.index.passages import PassageIndex
 from shared_core.neighbour_spans import NeighbourSpans

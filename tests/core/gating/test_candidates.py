@@ -68,7 +68,7 @@ def test_on_the_edge_is_inside_and_above_everything_too(fitted: VectorCandidates
     strict = replace(fitted, threshold=0.1)
     assert not strict.decide(edge + 0.05).retrieve
     assert strict.decide(edge + 0.05).margin == pytest.approx(-0.05)
-    computed = replace(fitted, threshold=np.float32(0.1)).decide(0.5)
+    computed = replace(fitted, threshold=np.float32(0.1)).decide(0.5)  # type: ignore[arg-type]
     assert json.loads(json.dumps(computed.explain()))["retrieve"] is computed.retrieve
 
 
