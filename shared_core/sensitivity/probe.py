@@ -255,6 +255,9 @@ class Probe:
 
     def _profile(self, rotation: Rotation, level: float, stopped: str | None) -> PositionProfile:
         values, k, seed = rotation.values, self.k, self.seed
+        identity = rotation.client.fingerprint  # of before the first question
+        if rotation.client.journal is None:
+            identity = model_fingerprint(rotation.model)
         means = tuple(values.mean(axis=0).tolist())
         measure = rotation.measure.name
         distraction = measure == "distraction"
@@ -284,7 +287,7 @@ class Probe:
                 template=rotation.measure.template,
                 task=self.task,
                 seed=seed,
-                identity=model_fingerprint(rotation.model),
+                identity=identity,
             ),
         )
 

@@ -15,6 +15,7 @@ from shared_core.errors import GenerationError
 from shared_core.evaluation import bootstrap_interval
 from shared_core.evaluation.interim import InterimAnalyses
 from shared_core.generation import Journal
+from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement.order_gate import decide_order
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
@@ -239,6 +240,24 @@ def test_any_function_grades_but_not_for_a_plan() -> None:
     assert len(graded) == plan.calls
     assert profile.accuracy == (0.5, 0.25, 0.25, 0.25, 0.5)
     assert "half" in (profile.grader or "")
+
+
+class Noting(SlotReader):
+    """Notes what it was asked last."""
+
+    last = ""
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        self.last = prompts[-1]
+        return super().generate(prompts)
+
+
+def test_a_profile_is_of_the_model_as_it_was_before_it_was_asked(tmp_path: Path) -> None:
+    """Under that identity its answers are kept, and its two curves joined."""
+    reader = Noting(U_SHAPE)
+    before = model_fingerprint(reader)
+    profile = Probe(k=5, looks=1).run(reader, questions(3, 5), journal=Journal(tmp_path / "kept"))
+    assert profile.identity == before != model_fingerprint(reader)
 
 
 ONE, OTHER = questions(2, 5)
