@@ -147,8 +147,10 @@ def _statuses(error: BaseException) -> Iterator[int]:
             value = getattr(holder, name, None)
             if isinstance(value, int) and 400 <= value < 600:
                 yield value
-    if isinstance(response, Mapping) and "ResponseMetadata" in response:  # botocore's
-        yield response["ResponseMetadata"]["HTTPStatusCode"]
+    if isinstance(response, Mapping):  # botocore's
+        status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
+        if status is not None:
+            yield status
 
 
 def _names(error: BaseException) -> Iterator[str]:

@@ -101,6 +101,7 @@ OWN = [
     requests.exceptions.MissingSchema(),
     RuntimeError("429"),
     type("BadTimeout", (Coded,), {})(status_code=400),
+    Coded(response={"ResponseMetadata": {}}),
 ]
 
 
