@@ -197,6 +197,8 @@ def open_reranker(name: str | None) -> Reranker | None:
     module, colon, attribute = name.partition(":")
     if colon and not Path(name).exists():
         found = import_named(module, attribute, "reranker", f"give a {RERANKER_HELP}")
+        if not callable(found):
+            raise ValueError(f"{name} is not a reranker but {found!r}; give a {RERANKER_HELP}")
         return cast(Reranker, found)
     return cross_encoder(name)
 

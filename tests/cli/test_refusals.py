@@ -51,6 +51,7 @@ TUNE = "tune --documents documents.jsonl --data"
         (f"{COMPARE} --output /proc/self", "/proc/self/comparison.html cannot be written: "),
         (f"{COMPARE} --n 99", "holds 4 questions"),
         (f"{COMPARE} --reranker no.such:one --pipelines given+rerank", "is not a reranker ("),
+        (f"{COMPARE} --reranker math:pi --pipelines given+rerank", "is not a reranker but 3.14"),
         (f"{COMPARE} --pipelines given+spans+rerank", "some of +rerank, +distinct, +per_source,"),
         (f"{COMPARE} --curve nobody", "nobody"),
         (f"{COMPARE} --abstain-template .", "posrag: .: Is a directory"),
