@@ -22,6 +22,29 @@ if TYPE_CHECKING:
 MAX_WIDTH = 100
 
 
+class ReaderGoneError(Exception):
+    """Nobody reads the results any more, as in ``posrag demo | head``: no work is left."""
+
+
+@contextmanager
+def writing_results() -> Iterator[None]:
+    """Write what is left of the results when the block ends.
+
+    Raises
+    ------
+    ReaderGoneError
+        If nobody reads them any more.
+    OSError
+        If they cannot be written for another reason, such as a full disk.
+    """
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+
+
 def show_unencodable() -> None:
     r"""Print characters that a stream's encoding lacks as ``\xdf``, instead of ending the work."""
     for stream in (sys.stdout, sys.stderr):
@@ -111,4 +134,4 @@ def _rich(*, stderr: bool) -> RichConsole:
 
 
 def _reader_gone() -> None:
-    raise BrokenPipeError
+    raise ReaderGoneError

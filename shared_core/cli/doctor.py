@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shared_core import HybridIndex, PositionProfile, __version__
 from shared_core.cli import collection, options
-from shared_core.cli.console import Console
+from shared_core.cli.console import Console, writing_results
 from shared_core.native import kernels
 from shared_core.sensitivity.records import profile_folder
 from shared_core.wording import counted
@@ -52,8 +52,9 @@ def add_options(parser: options.Options) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0, or 1 if a collection holds something that is amiss."""
     if arguments.what is None:
-        for line in _installed():
-            print(line)  # noqa: T201 -- rich may be missing
+        with writing_results():
+            for line in _installed():
+                print(line)  # noqa: T201 -- rich may be missing
         return 0
     if "://" in arguments.what:
         return collection.show(arguments.what, arguments.collection)

@@ -10,7 +10,7 @@ from importlib import import_module
 from textwrap import fill
 
 from shared_core import __version__
-from shared_core.cli.console import fail, show_unencodable
+from shared_core.cli.console import ReaderGoneError, fail, show_unencodable, writing_results
 from shared_core.errors import PosragError
 
 EXIT_ERROR = 2
@@ -81,13 +81,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(argv)
         finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            with writing_results():
+                pass
     except KeyboardInterrupt as interrupt:
         told = _noted(interrupt, *interrupt.args) or RESUMED
         fail(f"interrupted; {told}")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # the interpreter flushes once more, on exit
+    except ReaderGoneError:  # the interpreter flushes once more, on exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

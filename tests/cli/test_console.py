@@ -9,6 +9,7 @@ pytest.importorskip("rich")
 from rich.table import Table
 
 from shared_core.cli.console import Console, fail
+from shared_core.cli.main import main
 
 FOREIGN = "id \x1b[31mred\x1b[0m\x07\b\x9b1m\r\x7f\ud800 [bold]x[/bold] :smile: Zürich 東京"
 SHOWN = r"id \x1b[31mred\x1b[0m\x07\x08\x9b1m\r\x7f\ud800 [bold]x[/bold] :smile: Zürich 東京"
@@ -51,3 +52,16 @@ def test_what_is_printed_moves_no_cursor_and_sets_no_colour(
     assert "\x1b[31m" not in out
     assert out.count(SHOWN) == 3
     assert f"│ {SHOWN} │" in out.splitlines()[-2]
+
+
+def test_a_pipe_of_a_database_or_model_that_breaks_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It once passed for a reader of the results that has gone: nothing said, and status 0."""
+
+    def broken(*_: object) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("shared_core.cli.engine.run", broken)
+    assert main(["engine", "qdrant:///nowhere"]) == 2
+    assert "Broken pipe" in capsys.readouterr().err
