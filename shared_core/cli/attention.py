@@ -16,6 +16,7 @@ from shared_core.attention.figures import draw_document_scores, draw_positional_
 from shared_core.cli import models, options, questions
 from shared_core.cli.console import Console, empty_table
 from shared_core.cli.files import WAY_OUT, check_file
+from shared_core.cli.options import path
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement.scored import attention_placement
 from shared_core.sensitivity.curve import TENTHS, PositionalCurve, parts_of_region
@@ -44,7 +45,7 @@ def add_options(parser: options.Options) -> None:
     )
     add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
     options.add(parser, "max-new-tokens")
-    add("--output", type=Path, metavar="FOLDER", help="folder of the curve and the figures "
+    add("--output", type=path, metavar="FOLDER", help="folder of the curve and the figures "
         "(default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from shared_core._extras import require
@@ -14,6 +13,7 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel
 from shared_core.cli.files import KEPT, check_file, keeping, kept_answers, open_journal
 from shared_core.cli.models import open_reranker
+from shared_core.cli.options import path
 from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,
@@ -40,12 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group
     data = group("data and model")
     add = data.add_argument
-    add("--data", type=Path, required=True, help="JSON lines with question, answers (or none: "
+    add("--data", type=path, required=True, help="JSON lines with question, answers (or none: "
         "then it is told how many answers the order changes) and documents (what your retriever "
         "returned, best first; gold: the places of those with the answer, if known); or with gold "
         "and distractors, as for probe; or with the ids of gold --documents")  # fmt: skip
     add("--model", metavar="MODEL", required=True, help=models.HELP)
-    add("--output", type=Path, required=True, help="folder of the report")
+    add("--output", type=path, required=True, help="folder of the report")
     options.add(data, "documents", "n")
     add = group("what is compared").add_argument
     add("-k", "--k", type=options.numbers, dest="ks", help="numbers of passages, such as 5,10 "

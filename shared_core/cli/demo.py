@@ -12,6 +12,7 @@ from shared_core._extras import require
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console, empty_table
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, default_model, indexed
+from shared_core.cli.options import path
 from shared_core.comparison.reading import read_passages
 from shared_core.corpora import torch_api_passages
 from shared_core.corpora.own_files import SUFFIXES, folder_passages, questions_from
@@ -56,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the passages, the question and how it is searched."""
     group = parser.add_argument_group
     add = group("passages and question").add_argument
-    add("--data", type=Path, help="your own passages: a folder of text and Markdown "
+    add("--data", type=path, help="your own passages: a folder of text and Markdown "
         "files, or JSON lines with id and text (default: the API of the installed "
         "PyTorch)")  # fmt: skip
     add("--query", help=f"the question (default: {DEFAULT_QUERY}; of --data, {QUESTIONS} that are "

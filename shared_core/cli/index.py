@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.options import path
 from shared_core.comparison.reading import read_passages
 from shared_core.wording import counted
 
@@ -22,7 +22,7 @@ DESCRIPTION = (
 def add_options(parser: options.Options) -> None:
     """Add the documents, their embedding and where they go."""
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="JSON lines with id and text, and perhaps "
+    add("--data", type=path, required=True, help="JSON lines with id and text, and perhaps "
         "metadata, an object")  # fmt: skip
     add("--engine", metavar="URL", required=True, help=options.URL_HELP)
     options.add(parser, "collection", "embedding")

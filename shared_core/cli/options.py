@@ -35,6 +35,13 @@ ASKING = ("concurrency", "attempts", "max-failed", "batch-size", "max-new-tokens
 COST = ("fresh", "plan")
 
 
+def path(text: str) -> Path:
+    """Read a path; an empty one, as of a shell's variable that is not set, would be the folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
+
+
 def prompt(text: str) -> PromptTemplate:
     """Read a prompt from a file.
 
@@ -77,14 +84,14 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
     "n": {"type": int, "help": "number of questions (default: all)"},
     "seed": {"type": int, "default": 0, "help": "seed of questions, shuffles and intervals "
         "(default: 0)"},
-    "documents": {"type": Path, "help": "JSON lines with id and text: what to retrieve from"},
+    "documents": {"type": path, "help": "JSON lines with id and text: what to retrieve from"},
     "template": {"type": prompt, "help": "file with a prompt that contains {context} and "
         "{question}"},
     "abstain-template": {"type": prompt, "dest": "abstain", "help": "file with a prompt that "
         "contains {context} and {question} and allows the model to abstain by saying "
         f"{ABSTENTION}, for distracting effects (default: posrag's own)"},
     "embedding": {"default": default_model(), "help": EMBEDDING_HELP},
-    "cache": {"type": Path, "help": "folder where vectors are kept "
+    "cache": {"type": path, "help": "folder where vectors are kept "
         "(default: posrag in $XDG_CACHE_HOME or ~/.cache)"},
     "reranker": {"help": RERANKER_HELP},
     "collection": {"default": "posrag", "help": "name of the collection in the database (default: "

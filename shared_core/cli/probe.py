@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Literal
 
 from shared_core.attention import attention_profile
@@ -12,6 +11,7 @@ from shared_core.cli import models, options, questions
 from shared_core.cli import probe_report as report
 from shared_core.cli.console import Console
 from shared_core.cli.files import KEPT, ProbeFiles, keeping, kept_answers
+from shared_core.cli.options import path
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, ProbePlan, draw_profile
@@ -46,9 +46,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     files = group("files")
     options.add(files, "name")
     add = files.add_argument
-    add("--output", type=Path, help="file of the profile (default: named after the model, in "
+    add("--output", type=path, help="file of the profile (default: named after the model, in "
         "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
-    add("--figure", type=Path, help="file of the plotted curve (default: next to the profile)")
+    add("--figure", type=path, help="file of the plotted curve (default: next to the profile)")
     options.add(group("cost and resuming").add_mutually_exclusive_group(), *options.COST)
     options.add(group("how the model is asked"), *options.ASKING)
     parser.epilog = options.GRADERS_HELP

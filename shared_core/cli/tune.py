@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from shared_core.caus import CAUS
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingCache, EmbeddingModel, indexed
+from shared_core.cli.options import path
 from shared_core.comparison.reading import read_passages
 from shared_core.engines import Engine
 from shared_core.files import check_fields, read_lines, shorten_json
@@ -27,7 +27,7 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the questions, and what is searched."""
-    parser.add_argument("--data", type=Path, required=True, help="JSON lines with question, and "
+    parser.add_argument("--data", type=path, required=True, help="JSON lines with question, and "
         "gold: the id of a document that answers it, or several")  # fmt: skip
     where = parser.add_mutually_exclusive_group(required=True)
     options.add(where, "documents")

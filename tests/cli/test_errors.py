@@ -45,6 +45,12 @@ def test_help_begins_with_an_example_and_has_options_in_groups(
     assert [section.partition(":\n")[0] for section in sections[1:]] == ["options", *groups]
 
 
+def test_an_empty_path_is_not_the_working_directory(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["compare", "--data", "q", "--model", "m", "--output", ""])
+    assert capsys.readouterr().err.endswith("argument --output: the path is empty\n")
+
+
 def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main.main([])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from textwrap import fill
 
 from shared_core import __version__
 from shared_core.cli import models, options
 from shared_core.cli.console import Console
 from shared_core.cli.files import check_file
+from shared_core.cli.options import path
 from shared_core.cli.reproduce import caus, good_positions, positional_bias, tables
 from shared_core.comparison import PIPELINES
 from shared_core.files import write_whole
@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 "index, a saved profile (path or name), or always or never to place them "
                 "(default: always)")  # fmt: skip
         if name == "positionalbias":
-            data.add_argument("--data", type=Path, required=True, help="JSON lines with question, "
+            data.add_argument("--data", type=path, required=True, help="JSON lines with question, "
                 "answers and documents (best first; gold: the places of those with the answer), "
                 "as for compare; or with gold and distractors, as for probe")  # fmt: skip
             data.add_argument("--model", metavar="MODEL", required=True, help=models.HELP)
@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             options.add(compared, "documents", "reranker")
             options.add(asked, "abstain-template")
         if name == "goodpositions":
-            data.add_argument("--data", type=Path, required=True, help="JSON lines with question, "
+            data.add_argument("--data", type=path, required=True, help="JSON lines with question, "
                 "answers, gold (the most relevant document) and distractors (the others, best "
                 "first), as for probe")  # fmt: skip
             data.add_argument("--model", metavar="MODEL", required=True, help=models.LOCAL_HELP)
@@ -75,7 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             options.add(compared, "embedding", "cache")
             options.add(asked, *options.ENDPOINT, "name")
         options.add(data, "n")
-        data.add_argument("--output", type=Path, help="JSON file with every outcome (default: "
+        data.add_argument("--output", type=path, help="JSON file with every outcome (default: "
             "none)")  # fmt: skip
         options.add(asked, "max-new-tokens")
 
