@@ -134,7 +134,7 @@ PARTS = {
         "Two rounds, one round, and the baselines",
         "GoodPositions, tables 2, 3 and 5, with RankGPT, ICR, Attention Sorting and SelfElicit.",
         (
-            "reproduce goodpositions --data QUESTIONS --n 10 -k 5 --model MODEL "
+            "reproduce goodpositions --data QUESTIONS --n 40 -k 5 --model MODEL "
             "--max-new-tokens 24 --output OUT/rounds.json",
         ),
     ),
