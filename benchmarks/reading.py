@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
-from instruments.frameworks import embedded_once, langchain_chain, llamaindex_engine
+from instruments.frameworks import EmbedTexts, embedded_once, langchain_chain, llamaindex_engine
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
-from shared_core.cli.collection import EmbedTexts
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import Placement, Shuffle

@@ -46,10 +46,10 @@ import numpy as np
 from benchmarks.embedding import embed
 from benchmarks.span_measures import Extent, rescued_by_neighbour, span_recall
 from instruments.corpus import ABSTENTION, Fact, Key, Style, ask, keys, write
+from instruments.frameworks import EmbedTexts
 from instruments.words import VALUES
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Bools, Scores
-from shared_core.cli.collection import EmbedTexts
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.index import ChunkKeys

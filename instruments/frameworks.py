@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from langchain_core.documents import Document
@@ -22,12 +22,15 @@ from pydantic import PrivateAttr
 
 import langchain_posrag
 import llamaindex_posrag
-from shared_core.cli.collection import EmbedTexts
+from shared_core.arrays import Vectors
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity import ANSWER
 
 Corpus = Sequence[Mapping[str, Any]]
+
+EmbedTexts: TypeAlias = Callable[[Sequence[str]], Vectors]
+"""Texts to an array with one row per text; narrower than `shared_core.arrays.Embed`."""
 
 
 def embedded_once(texts: Sequence[str]) -> EmbedTexts:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
-from shared_core.arrays import Vectors
+import numpy as np
+
+from shared_core.arrays import Embed
 from shared_core.cli.console import Console
 from shared_core.engines import Engine, connect
 from shared_core.engines.collection import CollectionEngine, rows_to_write
 from shared_core.types import Passage, Query
 from shared_core.vectors import SAME_MODEL
-
-EmbedTexts: TypeAlias = Callable[[Sequence[str]], Vectors]
-"""Texts to an array with one row per text; narrower than `shared_core.arrays.Embed`."""
 
 BATCH = 128
 """Passages embedded and added at once: as many are lost by an interruption."""
@@ -30,7 +29,7 @@ def opened(url: str, collection: str) -> Iterator[CollectionEngine]:
 
 
 def fill(
-    engine: CollectionEngine, passages: Sequence[Passage], embed: EmbedTexts, console: Console
+    engine: CollectionEngine, passages: Sequence[Passage], embed: Embed, console: Console
 ) -> int:
     """Add the passages that are not there with the same text and metadata; return their number.
 
@@ -84,11 +83,11 @@ def show(url: str, collection: str) -> int:
     return 1 if amiss else 0
 
 
-def _check_model(engine: Engine, embed: EmbedTexts, text: str) -> None:
+def _check_model(engine: Engine, embed: Embed, text: str) -> None:
     """Raise ValueError unless the model embeds a passage that is there as it was embedded."""
 
     def nearest(text: str) -> tuple[Passage, float]:
-        (found,) = engine.search_leg("dense", Query(text, embed([text])[0]), 1)
+        (found,) = engine.search_leg("dense", Query(text, np.asarray(embed([text]))[0]), 1)
         return found
 
     near, _ = nearest(text)

@@ -67,11 +67,6 @@ class Console:
         self._out = _rich(stderr=False)
         self._err = _rich(stderr=True)
 
-    @property
-    def width(self) -> int:
-        """Columns that a line may have."""
-        return self._out.width
-
     def show(self, *parts: RenderableType, whole: bool = False) -> None:
         """Print parts of the result; `whole` keeps lines unbroken, so that they can be copied."""
         for part in parts:
