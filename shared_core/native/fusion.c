@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EPS 1e-7 /* as in normalization.py */
+#define EPS 1e-7 /* as in scoring/fusion.py */
 
 /* A leg over a pool of n passages. */
 typedef struct {
@@ -19,15 +19,18 @@ typedef struct {
     Py_ssize_t place;
 } Entry;
 
-/* The best first; of equal ones that with the better dense score, then the earlier. */
-static int descending(const void *one, const void *other)
+/* The better first; of equal ones that with the better dense score. */
+static int is_better(Entry one, Entry other)
 {
-    const Entry *a = one, *b = other;
-    if (a->score != b->score)
-        return a->score > b->score ? -1 : 1;
-    if (a->dense != b->dense)
-        return a->dense > b->dense ? -1 : 1;
-    return (a->place > b->place) - (a->place < b->place);
+    return one.score > other.score || (one.score == other.score && one.dense > other.dense);
+}
+
+/* Put an entry among the best `size`, behind those as good; there is room for one more. */
+static void insert(Entry *best, Py_ssize_t size, Entry entry)
+{
+    for (; size > 0 && is_better(entry, best[size - 1]); size--)
+        best[size] = best[size - 1];
+    best[size] = entry;
 }
 
 /* Find the extremes, with `lowest` as given if it is lower; return whether all scores are finite,
@@ -55,8 +58,11 @@ static double scaled(const Leg *leg, Py_ssize_t at)
 static Py_ssize_t rank_of(const Leg *leg, Py_ssize_t at, Py_ssize_t n)
 {
     Py_ssize_t rank = 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        rank += leg->scores[i] > leg->scores[at] || (leg->scores[i] == leg->scores[at] && i < at);
+    double score = leg->scores[at];
+    for (Py_ssize_t i = 0; i < at; i++)
+        rank += leg->scores[i] >= score;
+    for (Py_ssize_t i = at; i < n; i++)
+        rank += leg->scores[i] > score;
     return rank;
 }
 
@@ -103,7 +109,8 @@ PyObject *ranked(PyObject *module, PyObject *args)
         PyErr_Format(PyExc_ValueError, "sparse: expected %zd scores", n);
         goto end;
     }
-    best = malloc((size_t)(n + 1) * sizeof *best);
+    k = k < n ? k : n;
+    best = malloc((size_t)(k + 1) * sizeof *best);
     if (!best) {
         PyErr_NoMemory();
         goto end;
@@ -116,10 +123,9 @@ PyObject *ranked(PyObject *module, PyObject *args)
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         double score = weight * scaled(&legs[0], i) + (1 - weight) * scaled(&legs[1], i);
-        best[i] = (Entry){score, legs[0].scores[i], i};
+        insert(best, i < k ? i : k, (Entry){score, legs[0].scores[i], i});
     }
-    qsort(best, (size_t)n, sizeof *best, descending);
-    result = as_lists(best, legs, k < n ? k : n, n);
+    result = as_lists(best, legs, k, n);
 end:
     free(best);
     give_back(&views[0]);
