@@ -79,7 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     show_unencodable()
     try:
         try:
-            return _run(argv)
+            arguments = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
+            parsed = _parser(arguments[0]).parse_args(arguments)
+            status: int = parsed.run(parsed)
+            return status
         finally:
             with writing_results():
                 pass
@@ -102,13 +105,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _noted(error: BaseException, *told: str) -> str:
     """Return what is told of an error, and what was noted on its way."""
     return "; ".join([*told, *getattr(error, "__notes__", ())])
-
-
-def _run(argv: Sequence[str] | None) -> int:
-    arguments = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
-    parsed = _parser(arguments[0]).parse_args(arguments)
-    status: int = parsed.run(parsed)
-    return status
 
 
 def _parser(first: str) -> argparse.ArgumentParser:
