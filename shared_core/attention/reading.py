@@ -252,17 +252,18 @@ def _answers(
 def _read_last(model: Any, mask: Tensor, generated: Any) -> None:
     """Have a model read the last tokens that it generated, before which `generate` stops."""
     torch: Any = require("torch", extra="models")
-    tokens, cache = generated.sequences, generated.past_key_values
+    known = inspect.signature(model.forward).parameters
+    name = "cache" if "cache" in known else "past_key_values"  # its name before transformers 5.24
+    tokens, cache = generated.sequences, generated.get(name)
     mask = torch.cat([mask, torch.ones_like(tokens[:, mask.shape[1] :])], dim=1)
     tokens = tokens if cache is None else tokens[:, -1:]
     options = {
         "attention_mask": mask,
         "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :],
-        "past_key_values": cache,
+        name: cache,
         "use_cache": cache is not None,
         "logits_to_keep": LAST_TOKEN,
     }
-    known = inspect.signature(model.forward).parameters
     model(input_ids=tokens, **{key: value for key, value in options.items() if key in known})
 
 

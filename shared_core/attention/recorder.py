@@ -328,7 +328,7 @@ def unreadable(model: str) -> GenerationError:
 
 
 def _start(options: Mapping[str, Any]) -> int:
-    cache = options.get("past_key_values")
+    cache = options.get("cache", options.get("past_key_values"))  # before transformers 5.24
     return 0 if cache is None else int(cache.get_seq_length())
 
 

@@ -322,7 +322,7 @@ class Continued:
         True for the tokens of a prompt, False for padding, shape (batch, width).
     output
         What ``generate`` returned: with ``keep_cache`` an object with ``sequences`` and
-        ``past_key_values``, else the sequences alone.
+        the cache, else the sequences alone.
     """
 
     answers: list[list[int]]
