@@ -45,7 +45,7 @@ def retrieval_measures(
         If ir-measures is not installed.
     """
     library: Any = require("ir_measures", extra="eval")
-    wanted = {name: library.parse_measure(_named(name)) for name in measures}
+    wanted = {name: _measure(library, name) for name in measures}
     judged = {question: dict(relevant[question]) for question in rankings}
     # A question that is not in a run, since nothing was found for it, scores 0.
     run = {
@@ -61,7 +61,11 @@ def retrieval_measures(
     }
 
 
-def _named(name: str) -> str:
-    """Return the name in trec_eval of a measure of the papers."""
-    base, at, k = name.partition("@")
-    return f"{_OURS.get(base, base)}{at}{k}"
+def _measure(library: Any, name: str) -> Any:
+    base, _, k = name.partition("@")
+    base = _OURS.get(base, base)
+    if base not in library.measures.registry:
+        raise NameError(f"there is no measure {name!r}")
+    # The library's own parser of names needs what Python 3.14 has no more.
+    measure = library.measures.registry[base]
+    return measure @ int(k) if k else measure
