@@ -8,7 +8,7 @@ from typing import Self, TypedDict, Unpack
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from pydantic import Field, InstanceOf, SkipValidation
+from pydantic import Field, InstanceOf
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep
@@ -90,7 +90,7 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
     """
 
     expand: SpansField = Field(default_factory=NeighbourSpans)
-    chunks: SkipValidation[ChunkSource] | None = Field(default=None, repr=False)
+    chunks: InstanceOf[ChunkSource] | None = Field(default=None, repr=False)
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
     score_key: str = "score"
     higher_is_better: bool = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 SHORTEST_OVERLAP = 5
 """Characters from which equal text at a seam counts as an overlap if offsets are unknown;
@@ -107,6 +107,7 @@ class Neighbourhood:
         return (*self.before, self.seed, *self.after)
 
 
+@runtime_checkable
 class ChunkSource(Protocol):
     """Finds the neighbours of chunks.
 

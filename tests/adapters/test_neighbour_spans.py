@@ -185,6 +185,12 @@ def test_without_chunks_what_was_retrieved_is_merged(adapter: Adapter) -> None:
     assert expand(adapter, adapter.step(), []) == []
 
 
+def test_chunks_that_cannot_be_asked_for_neighbours_are_refused(adapter: Adapter) -> None:
+    """Such as the documents themselves, which `step_over` takes."""
+    with pytest.raises(ValueError, match="ChunkSource"):
+        adapter.step(chunks=adapter.items(CORPUS))
+
+
 def test_distances_are_negated(adapter: Adapter) -> None:
     given = [CORPUS[number] for number in (0, 4, 8)]
     order = NeighbourSpans(window=0, order="score_descending")
