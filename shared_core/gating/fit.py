@@ -83,8 +83,11 @@ def fit_gate(
     Raises
     ------
     ValueError
-        As `VectorCandidates.fit`, and if a pseudo-query is not a pair, or `negatives` is one text.
+        As `VectorCandidates.fit`, and if there are no passages, a pseudo-query is not a pair, or
+        `negatives` is one text.
     """
+    if not ids:
+        raise ValueError("a gate is fitted on passages, and there are none: add them first")
     foreign = check_each(EVERYDAY_QUESTIONS if negatives is None else negatives, "negatives", str)
     for at, pair in enumerate(pseudo_queries or ()):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -93,7 +96,7 @@ def fit_gate(
             )
     words = WordCoverage.of(texts, plain_words if tokenizer is None else tokenizer)
     if pseudo_queries is None:
-        rows = spread(len(ids), ASKED).tolist() if ids else []
+        rows = spread(len(ids), ASKED).tolist()
         pseudo_queries = [(ids[row], telling_words(texts[row], words)) for row in rows]
     questions = [text for _, text in pseudo_queries]
     if transform is not None:

@@ -248,5 +248,5 @@ def test_an_empty_index_is_answered_without_context(
     found = ask(adapter.host(empty, adapter.fit(retriever).gate), INSIDE)
     assert found.decision["reason"].startswith("the retriever returned no passage")
     assert "Think step by step" in found.prompt
-    with pytest.raises(ValueError, match="needs at least 10 pseudo-queries, got 0"):
+    with pytest.raises(ValueError, match="on passages, and there are none"):
         adapter.fit(empty)
