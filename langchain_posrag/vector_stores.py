@@ -242,7 +242,7 @@ class VectorStoreEngine(StoreEngine):
 
     def _passages(self, documents: Iterable[Document]) -> list[Passage]:
         passages = []
-        for document in check_documents(documents):
+        for document in check_documents(documents, "sparse"):
             passages.append(passage_of(document, id_of(document)))
             if document.id is None:
                 self._unnamed[passages[-1].id] = ""

@@ -144,6 +144,7 @@ PLUS = BM25Retriever(vectorizer=BM25Plus([["relu"]]), docs=[Document("relu")])
         (Bare(), [], {"higher_is_better": None}, "Bare is better is not known: pass higher_is_b"),
         (Unscored(), [], {}, "Unscored has no similarity_search_with_score"),
         (KNOWN, BM25Okapi([["a"]]), {}, "sparse= takes documents, a BM25Retriever or"),
+        (KNOWN, Document("relu"), {}, "sparse must be a list, got the Document"),
         (KNOWN, PLUS, {}, "only those with BM25Okapi are taken, got BM25Plus"),
     ],
 )
