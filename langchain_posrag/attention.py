@@ -57,7 +57,7 @@ class AttentionOptions(CheckedOptions):
         ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
         ``"best_slot_first"`` or ``"back_first"``.
     template
-        The prompt that the model reads.
+        The prompt that the model reads; by default `shared_core.generation.templates.ANSWER`.
     include_scores
         Whether the documents carry their explanation in their metadata.
     """
