@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any, Self, Unpack
 
 from llama_index.core import VectorStoreIndex
@@ -137,16 +138,15 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
     ) -> None:
-        if not isinstance(index, Engine) or index.embeds == (embed_model is not None):
+        if not isinstance(index, Engine):
             raise ValueError(
-                "with embed_model= index must be a HybridIndex or an engine that takes vectors, "
-                f"got {index!r:.80}; from_nodes makes one of nodes, and from_index takes a "
-                "VectorStoreIndex"
+                f"index must be a HybridIndex or another engine, got {index!r:.80}; from_nodes "
+                "makes one of nodes, and from_index takes a VectorStoreIndex"
             )
-        if not isinstance(embed_model, BaseEmbedding | None):
-            raise ValueError(
-                f"embed_model must be an embedding model of LlamaIndex, got {embed_model!r}"
-            )
+        if not isinstance(embed_model, NoneType if index.embeds else BaseEmbedding):
+            itself = "left out, as the index embeds texts itself"
+            wanted = itself if index.embeds else "an embedding model of LlamaIndex"
+            raise ValueError(f"embed_model must be {wanted}, got {embed_model!r:.80}")
         self._index = index
         self.embed_model = embed_model
         self.caus = caus_of(options, caus)

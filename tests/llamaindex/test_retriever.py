@@ -34,6 +34,16 @@ def retriever() -> CAUSRetriever:
     return CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=5, psi="always")
 
 
+def test_an_embedding_model_is_asked_for_where_one_is_needed() -> None:
+    model: Any = None
+    with pytest.raises(ValueError, match=r"^embed_model must be an embedding mod.* got None"):
+        CAUSRetriever.from_nodes(corpus(), model)
+    given: Any = {"embed_model": WordEmbedding()}
+    index = VectorStoreIndex(corpus(), **given)
+    with pytest.raises(ValueError, match=r"^embed_model must be left out, as the index embeds"):
+        CAUSRetriever.from_index(index, **given)
+
+
 def test_both_legs_see_the_text_for_embedding() -> None:
     node = TextNode(
         text="plain words",
