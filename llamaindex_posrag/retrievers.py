@@ -204,7 +204,7 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         **options
             As in the constructor (`filters`, `callback_manager`, `object_map`, `verbose`) and in
             `CAUS` (`k`, `alpha`, `fetch_k`, `fusion`, `placement`, `psi`, `rule`, `hit_rates`,
-            `expand` and `chunk_keys`).
+            `expand`, `chunk_keys`, `distinct`, `per_source`, `min_similarity` and `tuning`).
 
         Raises
         ------
