@@ -66,6 +66,8 @@ class VectorIndexStore(Store):
     It fills BM25, with the given nodes or those of the index, and keeps it in step with these.
     """
 
+    writes = False
+
     def __init__(
         self,
         index: VectorStoreIndex,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -111,7 +112,7 @@ class TextStore(SimpleVectorStore):
         return super().add(nodes, **add_kwargs)
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        found = super().query(query, **kwargs)
+        found = super().query(replace(query, node_ids=None), **kwargs)  # those without text
         found.nodes = [self._nodes[id_] for id_ in found.ids or []]
         return found
 
@@ -143,6 +144,15 @@ async def test_a_store_with_text_that_lists_its_nodes_needs_none() -> None:
         late.retrieve(QUERY),
     ):
         assert not {*ids(found)[:2]} & {*ids(again)}
+
+
+def test_of_new_nodes_the_way_out_is_one_that_there_is() -> None:
+    """Nothing is written through a retriever over an index."""
+    index = indexed(vector_store=ListingStore())
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True)
+    index.insert_nodes([TextNode(id_="new", text="swish")])
+    with pytest.warns(UserWarning, match=r"BM25 does not have 'new' .* build the retriever anew$"):
+        retriever.retrieve("swish")
 
 
 def test_the_distance_of_a_qdrant_collection_is_known() -> None:
