@@ -142,7 +142,8 @@ class IndexEngine(StoreEngine):
     Nodes are added and deleted where the index keeps them, as by ``index.refresh_ref_docs``. BM25,
     and neighbours for ``expand``, follow by the next query where the index keeps its nodes in a
     docstore, and `nodes` is left out. Where a vector store keeps the text, BM25 finds deleted nodes
-    no longer, but new ones only once the engine is built anew. Nodes that are given are fixed.
+    no longer, but new ones only once the engine is built anew, until when deleted ones are still
+    neighbours. Nodes that are given are fixed.
 
     Parameters
     ----------
