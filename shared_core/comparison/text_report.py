@@ -211,5 +211,5 @@ def method_text(result: ComparisonResult) -> str:
 
 
 def capitalised(text: str) -> str:
-    """Return a sentence with its first letter in upper case."""
-    return text[:1].upper() + text[1:]
+    """Return a sentence with its first letter in upper case; names such as ``u_shape`` stay."""
+    return text if "_" in text.partition(" ")[0] else text[:1].upper() + text[1:]

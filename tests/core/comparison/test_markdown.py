@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_markdown
-from shared_core.comparison.text_report import escaped
+from shared_core.comparison.text_report import capitalised, escaped
 
 from .making import codes, last, refusing
 
@@ -53,6 +53,11 @@ def test_a_report_of_our_own_words_has_nothing_escaped() -> None:
     text = to_markdown(Comparison(ks=(2, 4)).run(last, codes(12)))
     assert "\\" not in text
     assert "| u_shape | " in text
+
+
+def test_a_sentence_may_begin_with_the_name_of_a_strategy() -> None:
+    assert capitalised("inverse loses 1.00") == "Inverse loses 1.00"
+    assert capitalised("u_shape loses 1.00") == "u_shape loses 1.00"
 
 
 def test_a_cell_that_ends_in_a_backslash_stays_one() -> None:
