@@ -103,11 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
         (console.show if arguments.plan else console.say)(line)
     if arguments.plan:
         return 0
-    with console.counting("asking", plan.kept + plan.calls) as advance, keeping(journal):
-        result = job.run(on_answer=advance, on_wait=console.say)
-    texts = (to_html(result), to_markdown(result), result.to_json())
-    for file, text in zip(report.files_of(arguments.output), texts, strict=True):
-        write_whole(file, text)
+    with keeping(journal):
+        with console.counting("asking", plan.kept + plan.calls) as advance:
+            result = job.run(on_answer=advance, on_wait=console.say)
+        texts = (to_html(result), to_markdown(result), result.to_json())
+        for file, text in zip(report.files_of(arguments.output), texts, strict=True):
+            write_whole(file, text)
     markdown: Any = require("rich.markdown", extra="eval")
     console.show(markdown.Markdown(to_markdown(result)))
     console.show(f"\n{capitalised(result.verdict.text)}.\n")

@@ -83,7 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         else _measure(console, probe, plan, model, source, files)
         for probe, plan in zip(probes, plans, strict=True)
     ]
-    _save_and_show(console, PositionProfile.of_lengths(measured), files)
+    with keeping(files.journal):
+        _save_and_show(console, PositionProfile.of_lengths(measured), files)
     return 0
 
 

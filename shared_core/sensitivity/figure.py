@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shared_core._extras import require
+from shared_core.files import in_full
 from shared_core.sensitivity.profile import PositionProfile
 
 TICKS = 25
@@ -144,7 +145,8 @@ def write_figure(figure: Any, path: str | Path) -> Path:
     """
     target = check_figure(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, bbox_inches="tight")
+    with in_full(target):
+        figure.savefig(target, bbox_inches="tight")
     return target
 
 

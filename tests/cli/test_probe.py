@@ -92,6 +92,18 @@ def test_files_and_name_are_the_users(tmp_path: Path, profiles: Path) -> None:
     assert [file.suffix for file in profiles.iterdir()] == [".jsonl"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_figure_that_the_disk_does_not_hold_is_named_beside_the_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = tmp_path / "curve.png"
+    figure.symlink_to("/dev/full")
+    command = ["probe", f"{MODULE}:edges", "--k", "3", "--n", "5", "--figure", str(figure)]
+    error = f"posrag: {figure}: No space left on device; answers are kept in "
+    assert main(command) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(error)
+
+
 def test_attention_is_measured_of_a_model_under_another_name(
     profiles: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
