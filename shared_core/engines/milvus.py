@@ -103,6 +103,9 @@ class MilvusEngine(SparseVectorEngine):
                 token=api_key or "",
                 db_name=parts.path.strip("/") if parts.netloc else "",
             )
+        if self._exists(self.statistics):  # the client logs a traceback if they are not in memory
+            for name in filter(self._exists, (self.statistics, self.collection)):
+                self._ask(self._client.load_collection, name)
         self._known()
 
     def _ask(self, method: Any, *arguments: Any, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -47,6 +48,20 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_written(server: M
             filled(engine, [Passage("x", "red"), Passage("long", "ö" * 33_000)])
         assert complete(engine)
         assert engine.count() == len(FISH)
+
+
+def test_a_collection_is_opened_after_a_restart_without_a_log(
+    server: MilvusLite, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the client, which logs a traceback of what it is refused."""
+    monkeypatch.setattr(logging.getLogger("pymilvus"), "propagate", True)
+    with connect(server.address, mean_length=3) as engine:
+        filled(engine, FISH)
+    server.kill()
+    server.start()
+    with again(connect, server.address) as engine:
+        assert engine.count() == len(FISH)
+    assert "is in state 'released'" not in caplog.text
 
 
 def again(method: Any, *arguments: Any) -> Any:
