@@ -243,8 +243,9 @@ def _parts(found: Outcomes, ids: Sequence[str]) -> Parts:
     yield f"\nTable 1: accuracy by slot of the relevant passage ({where})"
     if found["table_1"] is None:
         yield (
-            "Not measured: no question of the first half has a retrieved relevant passage and "
-            "four weak distractors. MaxRel and MinDist need it."
+            f"Not measured: no question of the first half ({counted(len(ids) // 2, 'question')}) "
+            "has a retrieved relevant passage and four weak distractors. MaxRel and MinDist need "
+            "it."
         )
     else:
         yield from controlled.parts(found["table_1"], paper["table_1"])
