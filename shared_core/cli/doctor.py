@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,7 @@ from pathlib import Path
 from shared_core import HybridIndex, PositionProfile, __version__
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console, writing_results
+from shared_core.evaluation.interim import bound_text
 from shared_core.native import kernels
 from shared_core.sensitivity.records import profile_folder
 from shared_core.wording import counted
@@ -67,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = counted(profile.n, "question") if profile.n else "an unknown number of questions"
     lengths = ", ".join(str(each.k) for each in profile.by_length)
     console.show(f"a profile of {profile.model}: {profile.measure} by {asked}, k = {lengths}")
-    console.show(f"position sensitivity index {profile.psi:.3f}; {profile.date or profile.source}")
+    shown = "undefined" if math.isnan(profile.psi) else bound_text(profile.psi)
+    console.show(f"position sensitivity index {shown}; {profile.date or profile.source}")
     return 0
 
 

@@ -51,6 +51,9 @@ def test_it_checks_what_was_saved(
     out = said(capsys)[0]
     assert "a profile of m: accuracy by 50 questions, k = 3" in out
     assert "position sensitivity index 1.750; me" in out
+    PositionProfile(model="none", accuracy=(0, 0, 0), n=50).save()
+    assert main(["doctor", "none"]) == 0
+    assert "position sensitivity index undefined" in said(capsys)[0]
     (texts,) = (tmp_path / "index").glob("**/passages*")
     texts.write_bytes(texts.read_bytes()[:-3])
     assert main(["doctor", str(tmp_path / "index")]) == 2
