@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,15 @@ BATCH = 128
 
 
 @contextmanager
-def opened(url: str, collection: str) -> Iterator[CollectionEngine]:
-    """Open a collection for a block; only the error says why a database cannot be reached."""
+def opened(url: str, collection: str, *, read: bool = False) -> Iterator[CollectionEngine]:
+    """Open a collection for a block; only the error says why a database cannot be reached.
+
+    To `read` a collection no folder is made: an address that leads to none is a ValueError.
+    """
+    scheme, _, path = url.partition("://")
+    here = scheme == "lancedb" or (scheme in ("qdrant", "milvus") and path.startswith("/"))
+    if read and here and not Path(path).expanduser().exists():
+        raise ValueError(f"there is no database in {url}: mend the address, or run posrag index")
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     with closing(connect(url, collection)) as engine:
         yield engine
@@ -69,7 +77,7 @@ def described(engine: CollectionEngine) -> dict[str, Any]:
 def show(url: str, collection: str) -> int:
     """Show each number and option of a collection; return 0, or 1 if something is amiss."""
     console = Console()
-    with opened(url, collection) as engine:
+    with opened(url, collection, read=True) as engine:
         found = described(engine)
     console.show(f"{collection} in {engine.shown}", whole=True)
     amiss = found.pop("amiss", None)

@@ -54,7 +54,7 @@ def _opened(arguments: argparse.Namespace, embed: EmbeddingCache) -> Iterator[En
     if arguments.engine is None:
         yield indexed(read_passages(arguments.documents), embed)
         return
-    with collection.opened(arguments.engine, arguments.collection) as engine:
+    with collection.opened(arguments.engine, arguments.collection, read=True) as engine:
         collection.described(engine)
         yield engine
 

@@ -118,3 +118,14 @@ def test_the_demo_takes_ones_own_files(
     assert out.count("Query: ") >= 2
     assert "Query: How to resize an image" in out
     assert "passages of" in err
+
+
+@pytest.mark.parametrize("command", ["engine", "doctor"])
+@pytest.mark.parametrize("address", ["lancedb://{}", "qdrant://{}", "milvus://{}.db"])
+def test_looking_at_a_mistyped_folder_makes_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, address: str
+) -> None:
+    address = address.format(tmp_path / "mistyped")
+    assert main([command, address]) == 2
+    assert f"there is no database in {address}" in said(capsys)[1]
+    assert [*tmp_path.iterdir()] == []
