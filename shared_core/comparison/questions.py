@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from shared_core.checking import check_several
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.scoring.fusion import EPS
 from shared_core.sensitivity.questions import check_repeats
@@ -38,7 +39,7 @@ class Question:
     Raises
     ------
     ValueError
-        If the question or an answer is blank.
+        If the question or an answer is blank, or answers or keywords are a string.
     """
 
     question: str
@@ -49,6 +50,8 @@ class Question:
     id: str = ""
 
     def __post_init__(self) -> None:
+        check_several(self.answers, "answers")
+        check_several(self.keywords, "keywords")
         if not self.question.strip():
             raise ValueError(f"question must not be blank, got {self.question!r}")
         if not all(answer.strip() for answer in self.answers):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shared_core.checking import check_count
+from shared_core.checking import check_count, check_several
 from shared_core.files import check_fields, read_lines, shorten_json
 from shared_core.tokens import estimate_tokens
 from shared_core.wording import counted
@@ -41,8 +41,8 @@ class ProbeQuestion:
     Raises
     ------
     ValueError
-        If the question, the gold passage, an answer or the hard distractor is blank, or there is
-        no answer.
+        If the question, the gold passage, an answer or the hard distractor is blank, there is no
+        answer, or answers or distractors are a string.
     """
 
     question: str
@@ -52,6 +52,8 @@ class ProbeQuestion:
     hard_distractor: str | None = None
 
     def __post_init__(self) -> None:
+        check_several(self.answers, "answers")
+        check_several(self.distractors, "distractors")
         if not self.question.strip():
             raise ValueError(f"question must not be blank, got {self.question!r}")
         if not self.gold.strip():

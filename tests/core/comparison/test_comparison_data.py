@@ -138,6 +138,13 @@ def test_a_file_without_enough_questions_is_refused(tmp_path: Path) -> None:
         read_comparison(path, n=0)
 
 
+@pytest.mark.parametrize("name", ["answers", "keywords"])
+def test_a_string_is_not_taken_for_a_list_of_its_letters(name: str) -> None:
+    given: dict[str, Any] = {name: "C007"}
+    with pytest.raises(ValueError, match=rf"{name} must be a list, got the string 'C007'; give"):
+        Question(question="What code?", **given)
+
+
 def test_data_made_by_hand_is_checked_too() -> None:
     """Ids twice, ids that are not there, no questions."""
     asked = Question(question="Q", answers=("a",), ranking=("x",))

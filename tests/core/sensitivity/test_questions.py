@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,6 +91,13 @@ def test_a_file_without_questions_or_of_another_kind_is_refused(tmp_path: Path) 
     empty.write_text("not json")
     with pytest.raises(ValueError, match=r"empty\.jsonl, line 1: "):
         read_questions(empty)
+
+
+@pytest.mark.parametrize("name", ["answers", "distractors"])
+def test_a_string_is_not_taken_for_a_list_of_its_letters(name: str) -> None:
+    given: dict[str, Any] = {"answers": ("a",), "distractors": ("b",), name: "C007"}
+    with pytest.raises(ValueError, match=rf"{name} must be a list, got the string 'C007'; give"):
+        ProbeQuestion(question="What code?", gold="g", **given)
 
 
 @pytest.mark.parametrize("text", ["{context}", "{question}", "{context}{context}{question}", ""])
