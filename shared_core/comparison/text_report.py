@@ -174,7 +174,8 @@ def empty_answer_lines(setting: SettingResult) -> Iterator[str]:
     texts = [
         text for strategy in setting.strategies for answers in strategy.answers for text in answers
     ]
-    return empty_lines(sum(not text.strip() for text in texts), len(texts))
+    graded = "same" not in setting.strategies[0].estimates
+    return empty_lines(sum(not text.strip() for text in texts), len(texts), graded=graded)
 
 
 def left_out(count: int, total: int, where: str) -> str:

@@ -162,8 +162,9 @@ def check_failed(reasons: Sequence[str], total: int, max_failed: float, where: s
         )
 
 
-def empty_lines(empty: int, total: int) -> Iterator[str]:
+def empty_lines(empty: int, total: int, *, graded: bool = True) -> Iterator[str]:
     """Say how many of all answers are empty, if any: a refusal can look like that, too."""
     if empty:
-        verb = "is empty and counts" if empty == 1 else "are empty and count"
-        yield f"{empty:,} of {counted(total, 'answer')} {verb} as wrong."
+        verb, count = ("is", "counts") if empty == 1 else ("are", "count")
+        wrong = f" and {count} as wrong" if graded else ""
+        yield f"{empty:,} of {counted(total, 'answer')} {verb} empty{wrong}."
