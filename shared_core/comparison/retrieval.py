@@ -78,8 +78,8 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     for passage in passages:
         if KEYS.numbered(passage) is None:
             raise ValueError(
-                f"{SPANNED} needs document and number of every passage, its place in its document; "
-                f"passage {passage.id!r} has {dict(passage.metadata)}"
+                f'{SPANNED} needs the fields "document" and "number" of every passage, its place '
+                f"in its document; passage {passage.id!r} has {dict(passage.metadata)}"
             )
     return PassageNeighbours(passages, KEYS)
 
@@ -240,8 +240,8 @@ class Retrieval:
         base, steps = parse_pipeline(pipeline.removesuffix(SPANNED))
         if PER_SOURCE in steps and not any(map(KEYS.document_of, self.data.passages)):
             raise ValueError(
-                f"{PER_SOURCE} needs the document of the passages, and none names one; passage "
-                f"{self.data.passages[0].id!r} has {dict(self.data.passages[0].metadata)}"
+                f'{PER_SOURCE} needs the field "document" of the passages, and none has it; '
+                f"passage {self.data.passages[0].id!r} has {dict(self.data.passages[0].metadata)}"
             )
         found = self._found(base, max(k, FETCHED) if steps else k)
         for step in steps:

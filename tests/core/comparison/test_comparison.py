@@ -422,7 +422,7 @@ def test_neighbours_join_what_was_found_and_count_for_it() -> None:
     assert [sum(setting.hit_rates) for setting in (plain, spans)] == [0, 1]
     assert (plain.gold_ranks[0], spans.gold_ranks[0]) == (None, 0)
     assert spans.strategies[0].estimates["em"].mean == 1
-    with pytest.raises(ValueError, match=r"\+spans needs document and number .*'0-0' has {}"):
+    with pytest.raises(ValueError, match=r"\+spans needs the fields \"document\" .*'0-0' has {}"):
         comparison.job(last, codes(6, gold=3))
 
 
@@ -464,7 +464,7 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
         ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
         ({"pipelines": ("dense",)}, "need embed="),
         ({"pipelines": ("given+rerank",)}, "needs a reranker; give one"),
-        ({"pipelines": ("given+per_source",)}, r"none names one; passage '0-0' has {}"),
+        ({"pipelines": ("given+per_source",)}, r"the field \"document\" .*; passage '0-0' has {}"),
         ({"ks": (4, 10)}, r"k=10 \(--k\), but no question has more than 4 passages \(given\)"),
     ],
 )
