@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -136,10 +136,11 @@ class PositionProfile(Measurement):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_lengths(cls, profiles: Sequence[Self]) -> Self:
+    def of_lengths(cls, profiles: Sequence[PositionProfile]) -> PositionProfile:
         """Return the profile with the most passages, which holds the others as `lengths`.
 
-        A gate reads the one that is nearest to the prompt at hand; see `nearest`.
+        Those that are of several lengths already bring all of them. A gate reads the one that is
+        nearest to the prompt at hand; see `nearest`.
 
         Raises
         ------
@@ -147,6 +148,7 @@ class PositionProfile(Measurement):
             If there are none, or two have as many passages, or they are of different models or
             measures.
         """
+        profiles = [each for given in profiles for each in given.by_length]
         ks, kinds = [each.k for each in profiles], {(each.model, each.measure) for each in profiles}
         if len({*ks}) < len(ks) or len(kinds) != 1:
             raise ValueError(

@@ -40,6 +40,9 @@ def test_several_lengths_are_one_profile(tmp_path: Path) -> None:
     assert (BOTH.k, [each.k for each in BOTH.by_length]) == (10, [3, 10])
     assert PositionProfile.load(BOTH.save(tmp_path / "both.json")) == BOTH
     assert PositionProfile.of_lengths([DEEP]) == DEEP
+    longest = profile([0.5] * 20)
+    joined = PositionProfile.of_lengths([BOTH, longest])
+    assert joined == PositionProfile.of_lengths([FLAT, DEEP, longest])
     with pytest.raises(ValueError, match=r"different numbers of passages, got k=\[10, 10\]"):
         PositionProfile.of_lengths([DEEP, DEEP])
     with pytest.raises(ValueError, match=r"one model and measure .*'logprob'"):
