@@ -106,8 +106,8 @@ def decide_order(
         confidence. The bound is that over the profile's questions; binomial by slot where these are
         not known. A profile without a number of questions is taken as exact. ``"psi"``: the index
         must exceed 1.0. An order that is made from the profile, as ``"max_relevance"``, is made
-        from one half of its questions and judged by the other, and the other way round, where they
-        are known.
+        from one half of its questions and judged by the other, and the other way round. Where they
+        are not known, what made it judges it, too, and opens the gate too often.
     hit_rates
         Chance that the passage of each rank, best first, is the one that is needed; the last stands
         for those behind it, too. None: `HIT_RATES`.
