@@ -116,6 +116,14 @@ def test_bands_leave_out_how_much_questions_differ() -> None:
     assert ((lower < DEEP.accuracy) & (upper > DEEP.accuracy)).all()
 
 
+def test_a_band_holds_its_curve() -> None:
+    """Also of a model that always reads the last slot, and never another."""
+    accuracy = (0.0, 0.0, 1.0)
+    always = PositionProfile(model="m", accuracy=accuracy, outcomes=(accuracy,) * 20, n=20)
+    lower, upper = always.bands() or ()
+    assert ((lower <= accuracy) & (upper >= accuracy)).all()
+
+
 @pytest.mark.parametrize("k", [3, 4, 5, 10, 20, 50])
 def test_spread_slots_hold_those_of_the_index(k: int) -> None:
     slots = spread_slots(k, 5)
