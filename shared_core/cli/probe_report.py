@@ -64,7 +64,7 @@ def parts(profile: PositionProfile) -> Iterator[RenderableType]:
         if each.k != profile.k and each.accuracy is not None and math.isnan(each.psi):
             yield f"{at}{INCONCLUSIVE}."
         if each.stopped:
-            yield f"{at}Stopped early: {each.stopped}."
+            yield f"{at}Stopped early: {each.stopped}; --looks 1 asks all questions."
 
 
 def _at(length: PositionProfile, profile: PositionProfile) -> str:
