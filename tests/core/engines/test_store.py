@@ -299,5 +299,5 @@ def test_an_engine_without_all_methods_cannot_be_made() -> None:
         def count(self) -> int:
             return 0
 
-    with pytest.raises(TypeError, match="'?documents'?, '?get"):
+    with pytest.raises(TypeError, match=r"'?documents'?, '?get"):
         Half()  # type: ignore[abstract]
