@@ -12,7 +12,13 @@ from functools import cached_property
 from pathlib import Path
 
 from shared_core.arrays import Embed
-from shared_core.checking import check_choice, check_count, check_counts_of, check_distinct
+from shared_core.checking import (
+    check_choice,
+    check_count,
+    check_counts_of,
+    check_distinct,
+    check_several,
+)
 from shared_core.comparison.grading import LOGPROB, AnyGrader, Grading, name_of, same_answer
 from shared_core.comparison.job import ComparisonJob
 from shared_core.comparison.questions import ComparisonData
@@ -28,7 +34,13 @@ from shared_core.generation.ask import ModelClient
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.responses import MAX_FAILED, check_max_failed
-from shared_core.generation.templates import ABSTAIN, ANSWER, LAYOUTS, PromptTemplate
+from shared_core.generation.templates import (
+    ABSTAIN,
+    ANSWER,
+    LAYOUTS,
+    PromptTemplate,
+    check_template,
+)
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.profile import PositionProfile
 
@@ -130,6 +142,10 @@ class Comparison:
     attempts: int = 8
 
     def __post_init__(self) -> None:
+        for name in ("pipelines", "ks", "strategies", "graders", "layouts"):
+            check_several(getattr(self, name), name)
+        for template in (self.template, self.abstain):
+            check_template(template)
         for name in self.pipelines or ():
             parse_pipeline(name)
         if self.ks is not None:

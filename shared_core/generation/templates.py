@@ -43,6 +43,12 @@ class PromptTemplate:
         return re.sub(r"\{(context|question)\}", lambda found: values[found[1]], self.text)
 
 
+def check_template(template: PromptTemplate | None) -> None:
+    """Raise ValueError if what is given as a template is none, such as its text."""
+    if not isinstance(template, PromptTemplate | None):
+        raise ValueError(f"give PromptTemplate(text) as a template, got {template!r:.80}")
+
+
 _ASK = "Use the context to answer the question. Give the answer alone, in the words of the context."
 
 ANSWER = PromptTemplate(f"{_ASK}\n\nContext:\n{{context}}\n\nQuestion: {{question}}\nAnswer:")

@@ -22,7 +22,7 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.responses import MAX_FAILED, check_max_failed
-from shared_core.generation.templates import PromptTemplate
+from shared_core.generation.templates import PromptTemplate, check_template
 from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
 from shared_core.sensitivity.position_sensitivity import (
     THRESHOLD,
@@ -130,6 +130,7 @@ class Probe:
             check_choice(self.measure, "measure", MeasureName)
         check_fractions({"confidence": self.confidence})
         check_max_failed(self.max_failed)
+        check_template(self.template)
         check_slots(self._slots, self.k)
 
     @property

@@ -447,6 +447,11 @@ def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -
         ({"strategies": ("best",)}, "no strategy 'best'"),
         ({"strategies": (UShape,)}, "no strategy <class .*UShape'>; .* and Placement objects"),
         ({"strategies": ("u_shape", "edge_balanced")}, "strategies must differ, got 'u_shape' twi"),
+        ({"strategies": "u_shape"}, r"strategies must be a list, .*; give \['u_shape'\]"),
+        (
+            {"template": "{context} {question}"},
+            r"give PromptTemplate\(text\) as a template, got '{c",
+        ),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )

@@ -302,6 +302,10 @@ def test_what_cannot_be_asked_is_named_before_anything_is(
         ({"k": 2}, "k must be an integer >= 3, got 2"),
         ({"looks": 0}, "looks must be an integer >= 1, got 0"),
         ({"measure": "vibes"}, "'accuracy', 'logprob' or 'distraction', got 'vibes'"),
+        (
+            {"template": "{context} {question}"},
+            r"give PromptTemplate\(text\) as a template, got '{c",
+        ),
         ({"k": 5, "slots": (0, 4)}, r"slots must ascend and hold \(0, 2, 4\), got \(0, 4\)"),
     ],
 )
