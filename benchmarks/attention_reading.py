@@ -3,6 +3,10 @@
 ::
 
     python -m benchmarks.attention_reading
+    python -m benchmarks.attention_reading --model MODEL --data questions.jsonl -k 5 --n 40
+
+The second form compares the estimators on another local model and your questions, by answers that
+contain an accepted one.
 
 The documents of each held-out question come shuffled, and Vanilla answers over them as they come:
 the shuffle that every method is compared with, on the same questions, by the paired difference
@@ -20,7 +24,8 @@ the 512 tokens that the readers claim to read, so that they are let read more.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,9 +43,12 @@ from shared_core.attention import (
     attention_by_position,
     ranking_of,
 )
+from shared_core.attention.relevance import ESTIMATORS
 from shared_core.attention.rounds import PlacedAnswer
+from shared_core.cli.models import open_local_model
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
+from shared_core.sensitivity import ProbeQuestion, read_questions
 from shared_core.sensitivity.curve import PositionalCurve
 
 READERS = Path(__file__).parents[1] / "instruments"
@@ -49,6 +57,8 @@ K = 10
 CONTEXT = 1024
 NEW = 48
 """Tokens of an answer: room for a ranking of ten."""
+ANSWER = 24
+"""The same of another model."""
 
 Values = npt.NDArray[np.float64]
 Method = OneRound | TwoRound | SelfElicit | RankGPT
@@ -61,10 +71,11 @@ class Questions:
     cases: list[Case]
     answers: list[list[str]]
     gold: list[int]
+    grader: str = "exact"
 
     def graded(self, texts: Sequence[str]) -> Values:
-        """Return the exact match of an answer to each."""
-        grade = GRADERS["exact"]
+        """Return whether the answer to each is right."""
+        grade = GRADERS[self.grader]
         return np.array([grade(t, a) for t, a in zip(texts, self.answers, strict=True)])
 
     def ranked(self) -> Questions:
@@ -77,6 +88,13 @@ class Questions:
             cases.append(replace(case, documents=[case.documents[each] for each in ranking]))
             gold.append(ranking.index(at))
         return replace(self, cases=cases, gold=gold)
+
+
+ESTIMATED: dict[str, tuple[bool, Method]] = {
+    SHUFFLE: (False, OneRound()),
+    **{f"two rounds, {name}": (False, TwoRound(estimator=name)) for name in ESTIMATORS},
+}
+"""The same placement by each estimator."""
 
 
 def methods(curve: PositionalCurve) -> dict[str, tuple[bool, Method]]:
@@ -112,7 +130,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=300, help="questions")
     parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--model", help="a local model in place of the readers, with --data")
+    parser.add_argument("--data", type=Path, help="questions with gold and distractors")
+    parser.add_argument("-k", type=int, default=K)
     options = parser.parse_args()
+    if options.model:
+        model = open_local_model(options.model, max_new_tokens=ANSWER)
+        asked = shuffled_questions(read_questions(options.data)[: options.n], options.k)
+        print(f"{model.name}, {len(asked.cases)} questions over {options.k} documents")
+        report(model, asked, ESTIMATED)
+        return
     shuffled = Questions(*shuffled_cases(options.n, k=K, seed=options.seed))
     others = probe_questions(options.n, k=K, seed=options.seed + 1)
     for name in ("biased", "uniform"):
@@ -121,7 +148,19 @@ def main() -> None:
         print(f"\n{name}, {options.n} questions over {K} documents")
         curve = attention_by_position(model, others, k=K).curve
         report_curve(curve)
-        report(model, shuffled, curve)
+        report(model, shuffled, methods(curve))
+
+
+def shuffled_questions(given: Sequence[ProbeQuestion], k: int) -> Questions:
+    """Return questions with their documents in a random order."""
+    chance = random.Random(0)
+    found = Questions([], [], [], "subspan")
+    for each in given:
+        documents = chance.sample(each.passages(0, k), k)
+        found.cases.append(Case(question=each.question, documents=documents))
+        found.answers.append([*each.answers])
+        found.gold.append(documents.index(each.gold))
+    return found
 
 
 def report_curve(curve: PositionalCurve) -> None:
@@ -133,20 +172,22 @@ def report_curve(curve: PositionalCurve) -> None:
         print(f"{part} over the middle {getattr(curve, part):.2f} [{lower:.2f}, {upper:.2f}]")
 
 
-def report(model: HuggingFaceModel, shuffled: Questions, curve: PositionalCurve) -> None:
+def report(
+    model: HuggingFaceModel, shuffled: Questions, compared: Mapping[str, tuple[bool, Method]]
+) -> None:
     """Print one line a method."""
-    print(f"{'method':38}{'gold first':>11}{'rounds':>8}{'EM':>7}   less shuffle [95%]")
+    print(f"{'method':38}{'gold first':>11}{'rounds':>8}{'right':>7}   less shuffle [95%]")
     ranked = shuffled.ranked()
     before = np.array([])
-    for name, (by_bm25, method) in methods(curve).items():
+    for name, (by_bm25, method) in compared.items():
         questions = ranked if by_bm25 else shuffled
         found = method.run(model, questions.cases)
-        exact = questions.graded([each.answer for each in found])
-        before = exact if name == SHUFFLE else before
+        right = questions.graded([each.answer for each in found])
+        before = right if name == SHUFFLE else before
         print(
             f"{name:38}{gold_first(found, questions):11.3f}"
-            f"{np.mean([each.rounds for each in found]):8.2f}{exact.mean():7.3f}   "
-            f"{'' if name == SHUFFLE else difference(exact, before)}",
+            f"{np.mean([each.rounds for each in found]):8.2f}{right.mean():7.3f}   "
+            f"{'' if name == SHUFFLE else difference(right, before)}",
             flush=True,
         )
 

@@ -132,10 +132,12 @@ PARTS = {
     ),
     "rounds": Part(
         "Two rounds, one round, and the baselines",
-        "GoodPositions, tables 2, 3 and 5, with RankGPT, ICR, Attention Sorting and SelfElicit.",
+        "GoodPositions, tables 2, 3 and 5, with RankGPT, ICR, Attention Sorting and SelfElicit; "
+        "and two rounds by each estimator over shuffled documents.",
         (
             "reproduce goodpositions --data QUESTIONS --n 40 -k 5 --model MODEL "
             "--max-new-tokens 24 --output OUT/rounds.json",
+            "python -m benchmarks.attention_reading --model MODEL --data QUESTIONS --n 40 -k 5",
         ),
     ),
     "spans": Part(
