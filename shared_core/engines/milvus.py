@@ -104,9 +104,13 @@ class MilvusEngine(SparseVectorEngine):
                 db_name=parts.path.strip("/") if parts.netloc else "",
             )
         if self._exists(self.statistics):  # the client logs a traceback if they are not in memory
-            for name in filter(self._exists, (self.statistics, self.collection)):
-                self._ask(self._client.load_collection, name)
+            self._ask(self._load)
         self._known()
+
+    def _load(self, *, timeout: float) -> None:
+        """Have the server take into memory what is there, without which it answers nothing."""
+        for name in filter(self._exists, (self.statistics, self.collection)):
+            self._client.load_collection(name, timeout=timeout)
 
     def _ask(self, method: Any, *arguments: Any, **options: Any) -> Any:
         try:
@@ -115,8 +119,7 @@ class MilvusEngine(SparseVectorEngine):
             except pymilvus.MilvusException as error:
                 if error.code != RELEASED:
                     raise
-                for name in (self.statistics, self.collection):
-                    self._client.load_collection(name, timeout=self._timeout)
+                self._load(timeout=self._timeout)
                 return method(*arguments, **options, timeout=self._timeout)
         except (pymilvus.MilvusException, grpc.RpcError) as error:
             raise self._unanswered(self._timeout, error) from error

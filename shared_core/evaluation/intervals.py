@@ -111,10 +111,11 @@ def contrast_interval(
     _check_enough(len(rows))
     weights, (low, high) = np.asarray(contrast, np.float64), _wrong_and_right(rows)
     sums, n = (rows * weights).sum(axis=1), len(rows)
+    observed = sums.mean()
     tossed = PSEUDO * (high - low) ** 2 / 4 * (weights**2).sum(axis=-1).mean()
     centre = sums.sum() / (n + PSEUDO)
     half = _student_t(confidence, n) * math.sqrt(n * sums.var() + tossed) / (n + PSEUDO)
-    return float(min(centre - half, sums.mean())), float(max(centre + half, sums.mean()))
+    return float(min(centre - half, observed)), float(max(centre + half, observed))
 
 
 def independent_contrast_interval(
