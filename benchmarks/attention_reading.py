@@ -24,10 +24,12 @@ the 512 tokens that the readers claim to read, so that they are let read more.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -133,12 +135,15 @@ def main() -> None:
     parser.add_argument("--model", help="a local model in place of the readers, with --data")
     parser.add_argument("--data", type=Path, help="questions with gold and distractors")
     parser.add_argument("-k", type=int, default=K)
+    parser.add_argument("--output", type=Path, help="keeps the figures of --model, as JSON")
     options = parser.parse_args()
     if options.model:
         model = open_local_model(options.model, max_new_tokens=ANSWER)
         asked = shuffled_questions(read_questions(options.data)[: options.n], options.k)
         print(f"{model.name}, {len(asked.cases)} questions over {options.k} documents")
-        report(model, asked, ESTIMATED)
+        rows = report(model, asked, ESTIMATED)
+        if options.output:
+            options.output.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
         return
     shuffled = Questions(*shuffled_cases(options.n, k=K, seed=options.seed))
     others = probe_questions(options.n, k=K, seed=options.seed + 1)
@@ -174,34 +179,40 @@ def report_curve(curve: PositionalCurve) -> None:
 
 def report(
     model: HuggingFaceModel, shuffled: Questions, compared: Mapping[str, tuple[bool, Method]]
-) -> None:
-    """Print one line a method."""
+) -> list[dict[str, Any]]:
+    """Print one line a method, and return what they say."""
     print(f"{'method':38}{'gold first':>11}{'rounds':>8}{'right':>7}   less shuffle [95%]")
-    ranked = shuffled.ranked()
-    before = np.array([])
+    ranked, before, rows = shuffled.ranked(), np.array([]), []
     for name, (by_bm25, method) in compared.items():
         questions = ranked if by_bm25 else shuffled
         found = method.run(model, questions.cases)
         right = questions.graded([each.answer for each in found])
-        before = right if name == SHUFFLE else before
+        row: dict[str, Any] = {
+            "method": name,
+            "questions": len(right),
+            "gold_first": gold_first(found, questions),
+            "rounds": float(np.mean([each.rounds for each in found])),
+            "right": float(right.mean()),
+        }
+        less = ""
+        if name == SHUFFLE:
+            before = right
+        else:
+            lower, upper = paired_difference_interval(right, before)
+            row["less_shuffle"] = float(np.mean(right - before)), float(lower), float(upper)
+            less = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*row["less_shuffle"])
         print(
-            f"{name:38}{gold_first(found, questions):11.3f}"
-            f"{np.mean([each.rounds for each in found]):8.2f}{right.mean():7.3f}   "
-            f"{'' if name == SHUFFLE else difference(right, before)}",
+            f"{name:38}{row['gold_first']:11.3f}{row['rounds']:8.2f}{row['right']:7.3f}   {less}",
             flush=True,
         )
+        rows.append(row)
+    return rows
 
 
 def gold_first(found: Sequence[PlacedAnswer], questions: Questions) -> float:
     """Return how often the gold document is the most relevant one."""
     pairs = zip(found, questions.gold, strict=True)
     return float(np.mean([ranking_of(each.scores)[0] == at for each, at in pairs]))
-
-
-def difference(after: Values, before: Values) -> str:
-    """Return the mean paired difference and its interval."""
-    lower, upper = paired_difference_interval(after, before)
-    return f"{np.mean(after - before):+.3f} [{lower:+.3f}, {upper:+.3f}]"
 
 
 if __name__ == "__main__":

@@ -137,7 +137,8 @@ PARTS = {
         (
             "reproduce goodpositions --data QUESTIONS --n 40 -k 5 --model MODEL "
             "--max-new-tokens 24 --output OUT/rounds.json",
-            "python -m benchmarks.attention_reading --model MODEL --data QUESTIONS --n 40 -k 5",
+            "python -m benchmarks.attention_reading --model MODEL --data QUESTIONS --n 40 -k 5 "
+            "--output OUT/estimators.json",
         ),
     ),
     "spans": Part(
@@ -167,7 +168,7 @@ PARTS = {
         "plain, on questions that the model wrote, and behind rewriting and HyDE by the model.",
         (
             "python -m benchmarks.gating --data DATA --parts transforms --llm MODEL "
-            "--llm-questions 40 --cache WORK/gating",
+            "--llm-questions 40 --cache WORK/gating --output OUT/gate.json",
         ),
     ),
     "caus": Part(

@@ -17,8 +17,10 @@ One folder alone has no foreign questions, so ``transfer`` and ``constants`` wan
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -68,7 +70,9 @@ def _accuracy(options: argparse.Namespace, embed: EmbeddingCache, everyday: np.n
     if "constants" in options.parts and several:
         constants(splits, embed)
     if "transforms" in options.parts:
-        transforms(splits, embed, options.model)
+        shown = transforms(splits, embed, options.model)
+        if options.output:
+            options.output.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
 
 
 def _options() -> argparse.Namespace:
@@ -78,6 +82,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--llm", metavar="MODEL", help=f"rewrites, and writes passages: {HELP}")
     parser.add_argument("--llm-questions", type=int, default=200, help="of each kind, for --llm")
+    parser.add_argument("--output", type=Path, help="keeps the figures of transforms, as JSON")
     parser.add_argument("--contexts", type=int, default=1_000_000, help="growth is shown up to")
     options = parser.parse_args()
     options.model = None

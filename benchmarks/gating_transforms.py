@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,44 +66,70 @@ class Model:
 Found = tuple[VectorCandidates, np.ndarray, dict[str, np.ndarray]]
 """A gate, and the highest similarities of positives and of negatives."""
 
+Figures = dict[str, Any]
+"""What is shown, for JSON."""
+
 Pseudo = tuple[np.ndarray, list[str]]
 """Rows of a split's passages, and the pseudo-queries about them."""
 
 
-def transforms(splits: list[Split], embed: Embed, model: Model | None) -> None:
+def transforms(splits: list[Split], embed: Embed, model: Model | None) -> list[Figures]:
     """Print how the gate does behind each transformation, and what labels could make of it."""
+    shown: list[Figures] = []
     print("\nQuery transformations before a gate on key phrases; 'best': the edge by labels")
     print("The rule stands in for a model, the oracle is a bound; neither measures a model")
     for each in splits:
         print(f"\n{each.collection.name}")
         print("  always retrieve: recall / specificity 1.00 / 0.00 -> 0.500")
         phrases = np.arange(len(each.rows)), key_phrases(each.texts)
-        _show("none", _through(each, None, embed, phrases))
-        _show("rewriting (key words only)", _through(each, _by_rule(each), embed, phrases))
+        rows = [
+            _show("none", _through(each, None, embed, phrases)),
+            _show("rewriting (key words only)", _through(each, _by_rule(each), embed, phrases)),
+        ]
         if OTHERS in each.negatives:
-            _show("HyDE, oracle", oracle(each, [one.collection for one in splits], embed))
+            asked = [one.collection for one in splits]
+            rows.append(_show("HyDE, oracle", oracle(each, asked, embed)))
         if model is not None:
-            _by_model(each, model, embed, phrases)
+            rows += _by_model(each, model, embed, phrases)
+        shown += [{"collection": each.collection.name, **row} for row in rows]
+    return shown
 
 
-def _show(name: str, found: Found, plain: Found | None = None) -> None:
+def _show(name: str, found: Found, plain: Found | None = None) -> Figures:
     gate, positives, negatives = found
     print(f"  {name}: edge {gate.edge:.3f}")
+    sides: Figures = {}
     for side, refused in negatives.items():
         yes, no = positives >= gate.edge, refused < gate.edge
         best = balanced(positives, refused, best_edge(positives, refused))
         print(f"    {side}: {measured(yes, no)}, best {best:.3f}")
+        sides[side] = {
+            "positives": len(yes),
+            "negatives": len(no),
+            "recall": float(yes.mean()),
+            "specificity": float(no.mean()),
+            "best_balanced": float(best),
+        }
         if plain is not None:
             edge = plain[0].edge
+            gains = _gain(yes, plain[1] >= edge), _gain(no, plain[2][side] < edge)
             print(
-                f"    less the plain question: recall {_gain(yes, plain[1] >= edge)}, "
-                f"specificity {_gain(no, plain[2][side] < edge)}"
+                f"    less the plain question: recall {_said(gains[0])}, "
+                f"specificity {_said(gains[1])}"
             )
+            sides[side] |= {"recall_gain": gains[0], "specificity_gain": gains[1]}
+    return {"transformation": name, "edge": float(gate.edge), "against": sides}
 
 
-def _gain(values: np.ndarray, plain: np.ndarray) -> str:
+def _gain(values: np.ndarray, plain: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean difference and its interval."""
     low, high = paired_difference_interval(values, plain)
-    return f"{values.mean() - plain.mean():+.2f} [{low:+.2f}, {high:+.2f}]"
+    return float(values.mean() - plain.mean()), float(low), float(high)
+
+
+def _said(gain: tuple[float, float, float]) -> str:
+    mean, low, high = gain
+    return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _through(
@@ -145,7 +172,7 @@ def _by_rule(each: Split) -> Transform:
     return rewriting(as_generator(rewritten), prompt="{query}")
 
 
-def _by_model(each: Split, model: Model, embed: Embed, phrases: Pseudo) -> None:
+def _by_model(each: Split, model: Model, embed: Embed, phrases: Pseudo) -> list[Figures]:
     """Show the plain question, a fit on the model's questions, and both transformations by it."""
     name, most = model.generator.name, model.questions
     journal = Journal(model.cache / "answers.jsonl")
@@ -157,15 +184,18 @@ def _by_model(each: Split, model: Model, embed: Embed, phrases: Pseudo) -> None:
     rows = _drawn(len(each.rows), most)
     some = rows, [phrases[1][row] for row in rows]
     plain = _through(each, None, embed, some, most)
-    _show(f"none, at most {most} of each kind", plain)
+    shown = [_show(f"none, at most {most} of each kind", plain)]
     texts = [each.texts[row] for row in rows]
     asked = generate_pseudo_queries(texts, model.generator, journal=journal)
     questions = np.repeat(rows, [*map(len, asked)]), [*chain.from_iterable(asked)]
-    _show(f"fitted on questions ({name})", _through(each, None, embed, questions, most), plain)
+    fitted = _through(each, None, embed, questions, most)
+    shown.append(_show(f"fitted on questions ({name})", fitted, plain))
     for how, prompt in {"rewriting": REWRITE, "HyDE": PASSAGE}.items():
 
         def in_batches(queries: Sequence[str]) -> object:
             return answered([prompt.replace("{query}", query) for query in queries])
 
         transform = rewriting(as_generator(answered, name=name), prompt=prompt)
-        _show(f"{how} ({name})", _through(each, transform, embed, some, most, in_batches), plain)
+        found = _through(each, transform, embed, some, most, in_batches)
+        shown.append(_show(f"{how} ({name})", found, plain))
+    return shown
