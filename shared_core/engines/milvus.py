@@ -25,6 +25,7 @@ from shared_core.engines.sparse_vectors import (
     Row,
     SparseVectorEngine,
     Weights,
+    product,
     wanted_marks,
 )
 from shared_core.index.metadata import SIGNS, Where
@@ -257,9 +258,8 @@ def _read(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _scored(row: Mapping[str, Any], weights: Weights, vector: Vectors) -> Hit:
-    sparse: dict[int, float] = row["sparse"]
-    matching = sum(weight * sparse[key] for key, weight in weights.items() if key in sparse)
-    return _read(row), float(np.dot(np.asarray(row["dense"], np.float32), vector)), matching
+    near = float(np.dot(np.asarray(row["dense"], np.float32), vector))
+    return _read(row), near, product(weights, row["sparse"])
 
 
 def _one_of(marks: Sequence[int]) -> str:

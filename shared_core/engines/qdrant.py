@@ -1,8 +1,9 @@
 """Qdrant: both legs in the database, two requests a query.
 
 The first reads the statistics of the query's words, see `shared_core.engines.sparse_vectors`. The
-second is a batch of two queries: both prefetch the best of either leg, then one scores the union by
-the dense vectors and one by the sparse ones.
+second is a batch of two queries: the best of the dense leg, and those of the sparse one, which
+Qdrant scores by their dense vectors. Sparse vectors come along, and are multiplied here: to have
+Qdrant score the union by both legs, it would have to search for it twice.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from shared_core.engines.sparse_vectors import (
     SparseVectorEngine,
     Weights,
     key_of,
+    product,
     wanted_marks,
 )
 from shared_core.engines.store import qdrant_pages
@@ -171,23 +173,27 @@ class QdrantEngine(SparseVectorEngine):
         exact = models.SearchParams(exact=self.exact)
         params = None if self._in_python else exact  # it searches exactly, and warns of them
         for weights, vector in zip(asked, vectors, strict=True):
-            dense = {"query": vector.tolist(), "using": "dense", "params": params}
-            sparse = {"query": _sparse(weights), "using": "sparse"}
-            legs = [dense, sparse] if weights else [dense]
-            found = [models.Prefetch(**leg, filter=passing, limit=depth) for leg in legs]
-            for leg, told in zip(legs, (FIELDS, False), strict=False):
+            words = {"query": _sparse(weights), "using": "sparse", "filter": passing}
+            matching = models.Prefetch(**words, limit=depth)
+            for prefetched in ([], [matching]) if weights else ([],):
                 requests.append(
                     models.QueryRequest(
-                        **leg, prefetch=found, filter=passing, limit=2 * depth, with_payload=told
+                        query=vector.tolist(),
+                        using="dense",
+                        params=params,
+                        prefetch=prefetched,
+                        filter=passing,
+                        limit=depth,
+                        with_payload=FIELDS,
+                        with_vector=["sparse"],
                     )
                 )
         answers = iter(self._ask("query_batch_points", self.collection, requests))
         hits = []
         for weights in asked:
-            near = next(answers).points
-            matching = next(answers).points if weights else []
-            scores = {point.id: point.score for point in matching}
-            hits.append([(point.payload, point.score, scores.get(point.id, 0.0)) for point in near])
+            found = [*next(answers).points, *(next(answers).points if weights else ())]
+            points = {point.id: point for point in found}
+            hits.append([_scored(point, weights) for point in points.values()])
         return hits
 
     def _store(self, rows: Sequence[Row]) -> None:
@@ -236,6 +242,12 @@ class QdrantEngine(SparseVectorEngine):
 
 def _sparse(weights: Weights) -> Any:
     return models.SparseVector(indices=[*weights], values=[*weights.values()])
+
+
+def _scored(point: Any, weights: Weights) -> Hit:
+    sparse = point.vector["sparse"]
+    held = dict(zip(sparse.indices, sparse.values, strict=True))
+    return point.payload, point.score, product(weights, held)
 
 
 def _one_of(marks: Sequence[int]) -> Any:

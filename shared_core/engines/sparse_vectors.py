@@ -407,6 +407,11 @@ def _hashed(counts: Counter[str]) -> Counter[int]:
     return hashed
 
 
+def product(one: Weights, other: Weights) -> float:
+    """Return the product of two sparse vectors."""
+    return sum(value * other[key] for key, value in one.items() if key in other)
+
+
 def key_of(id: str) -> str:
     """Return the key of a passage: a UUID, which is what Qdrant takes, and needs no quoting."""
     return str(uuid.uuid5(NAMESPACE, id))

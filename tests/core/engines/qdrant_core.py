@@ -98,6 +98,7 @@ class CoreClient:
                     for leg in each.prefetch
                 ],
                 with_payload=each.with_payload,
+                with_vector=each.with_vector or False,
                 filter=each.filter and _filter(each.filter),
                 params=_params(each),
             )
