@@ -43,9 +43,9 @@ from shared_core.placement import (
     UShape,
     distraction_placement,
 )
+from shared_core.probe import Probe
 from shared_core.sensitivity import (
     ANSWER,
-    Probe,
     distraction_measures,
     distractor_kind,
 )

@@ -26,7 +26,7 @@ from shared_core import CAUS, HybridIndex, Passage, PositionProfile
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import Placement, Shuffle
-from shared_core.sensitivity import Probe
+from shared_core.probe import Probe
 from shared_core.types import Query
 
 READERS = Path(__file__).parents[1] / "instruments"

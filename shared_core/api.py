@@ -50,11 +50,11 @@ from shared_core.placement import (
     u_shape_order,
 )
 from shared_core.placement.order_gate import decide_order
+from shared_core.probe import Probe
 from shared_core.scoring import rank
 from shared_core.sensitivity import (
     KEY_VALUE,
     PositionProfile,
-    Probe,
     ProbeQuestion,
     draw_profile,
     key_value_questions,

@@ -14,7 +14,8 @@ from shared_core.cli.files import KEPT, ProbeFiles, keeping, kept_answers
 from shared_core.cli.options import path
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
-from shared_core.sensitivity import PositionProfile, Probe, ProbePlan, draw_profile
+from shared_core.probe import Probe, ProbePlan
+from shared_core.sensitivity import PositionProfile, draw_profile
 from shared_core.sensitivity.figure import DEPTHS
 from shared_core.sensitivity.measures import MeasureName
 from shared_core.sensitivity.position_sensitivity import check_slots, spread_slots

@@ -18,7 +18,8 @@ from shared_core.evaluation.interim import bound_text
 from shared_core.generation import Generator
 from shared_core.generation.responses import empty_lines
 from shared_core.placement.order_gate import decide_order, order_gains
-from shared_core.sensitivity import PositionProfile, ProbePlan
+from shared_core.probe import ProbePlan
+from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import DEPTHS
 from shared_core.sensitivity.position_sensitivity import EPS
 from shared_core.sensitivity.records import path_of

@@ -1,4 +1,4 @@
-"""How sensitive a model is to position: the probe, the profile, the index and its gate."""
+"""How sensitive a model is to position: questions, the profile, and its index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptT
 from shared_core.sensitivity.distraction import distraction_measures, distractor_kind
 from shared_core.sensitivity.figure import draw_profile
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
-from shared_core.sensitivity.probe import Probe, ProbePlan
 from shared_core.sensitivity.profile import PositionProfile, published_names
 from shared_core.sensitivity.questions import (
     ProbeQuestion,
@@ -20,8 +19,6 @@ __all__ = [
     "ANSWER",
     "KEY_VALUE",
     "PositionProfile",
-    "Probe",
-    "ProbePlan",
     "ProbeQuestion",
     "PromptTemplate",
     "distraction_measures",

@@ -23,7 +23,7 @@ import transformers
 from instruments.cases import probe_questions
 from shared_core import PositionProfile
 from shared_core.comparison import ComparisonResult
-from shared_core.sensitivity import Probe
+from shared_core.probe import Probe
 from tests.cli.conftest import written
 from tests.core.attention.readers import reader
 

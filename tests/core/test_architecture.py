@@ -31,7 +31,7 @@ LAYERS = [
     {"evaluation"},
     {"sensitivity"},
     {"placement", "scoring"},
-    {"attention", "neighbour_spans"},
+    {"attention", "neighbour_spans", "probe"},
     {"index"},
     {"engines"},
     {"gating", "selection"},

@@ -18,9 +18,9 @@ from shared_core.generation import Journal
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement.order_gate import decide_order
-from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
+from shared_core.probe import Probe, stop_reason
+from shared_core.sensitivity import PositionProfile, ProbeQuestion
 from shared_core.sensitivity.position_sensitivity import index_statistic
-from shared_core.sensitivity.probe import stop_reason
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
 
 U_SHAPE = (1.0, 0.8, 0.6, 0.7, 0.9)
@@ -90,7 +90,7 @@ def test_a_profile_says_how_it_was_made(tmp_path: Path) -> None:
     ("chances", "total", "stopped", "reason"),
     [
         ((1.0, 0.5, 0.5, 0.5, 1.0), 500, "after {n} of 500 questions .* above 1", None),
-        ((0.7, 1, 0.95, 1, 0.7), 100, "after {n} of 100 questions .* below 1", ""),
+        ((0.8, 1, 0.95, 0.9, 0.6), 100, "after {n} of 100 questions .* below 1", ""),
         # the index is undefined: neither 0 nor a huge number
         ((0.0,) * 5, 100, "after 20 of 100 questions not one answer was right", "inconclusive"),
         ((0.8,) * 5, 100, None, ""),
@@ -162,6 +162,22 @@ def test_a_look_judges_by_an_interval_as_wide_as_the_one_reported() -> None:
     assert bootstrap_interval(values, statistic, confidence=looks.confidence)[0] > 1
     assert bootstrap_interval(values, statistic, confidence=looks.confidence_at)[0] < 1
     assert stop_reason(values, asked=20, slots=(0, 1, 2), k=3, analyses=looks, seed=0) is None
+
+
+def test_more_is_asked_while_an_order_may_gain() -> None:
+    """The index is sure of its side of 1 long before the gate is sure of a gain."""
+    slots, chance = (0, 1, 2, 3, 4), np.random.default_rng(0)
+    shares = (0.9, 0.7, 0.5, 0.6, 0.75)
+    few = np.stack([chance.permutation(40) < share * 40 for share in shares], axis=1).astype(float)
+    looks = InterimAnalyses(total=1000, count=5)
+
+    def told(values: np.ndarray) -> str | None:
+        return stop_reason(values, asked=len(values), slots=slots, k=5, analyses=looks, seed=0)
+
+    statistic = index_statistic(slots, 5)
+    assert bootstrap_interval(few, statistic, confidence=looks.confidence_at)[0] > 1
+    assert told(few) is None
+    assert told(np.tile(few, (4, 1))) is not None
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])

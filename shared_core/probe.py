@@ -23,6 +23,7 @@ from shared_core.generation.journal import Journal
 from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.responses import MAX_FAILED, check_max_failed
 from shared_core.generation.templates import PromptTemplate, check_template
+from shared_core.placement.order_gate import order_gains
 from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
 from shared_core.sensitivity.position_sensitivity import (
     THRESHOLD,
@@ -89,8 +90,8 @@ class Probe:
         Coverage of the interval, in (0, 1).
     looks
         How often, at most, to check whether the answers suffice. The probe stops early once the
-        interval of the index excludes 1.0. It is corrected for the looks.
-        1 asks every question.
+        interval of the index, which is corrected for the looks, excludes 1.0, and the order gate is
+        sure: an order surely gains over the ranked one, or none seems to. 1 asks every question.
     seed
         Seed of the interval's resampling.
     batch_size, concurrency
@@ -305,7 +306,7 @@ def stop_reason(
     """Return why the probe may stop, as a sentence; None if it goes on or is complete.
 
     It stops when no answer at all was right, or when the interval of the index lies on one side of
-    1.0. Of fewer than two questions with answers nothing is judged.
+    1.0 and the order gate is sure. Of fewer than two questions with answers nothing is judged.
 
     Parameters
     ----------
@@ -329,4 +330,24 @@ def stop_reason(
     statistic, level = index_statistic(slots, k), analyses.confidence_at
     interval = bootstrap_interval(values, statistic, confidence=level, seed=seed)
     reason = interim_decision(interval, threshold=THRESHOLD)
-    return None if reason is None else f"{so_far} {reason}"
+    if reason is None or not _gate_is_sure(values, slots, k, analyses.confidence):
+        return None
+    return f"{so_far} {reason}"
+
+
+def _gate_is_sure(values: Scores, slots: tuple[int, ...], k: int, confidence: float) -> bool:
+    """Return whether an order surely gains, or none seems to: more questions would not tell more.
+
+    The index sees that the edges differ from the middle long before an order is known to gain.
+    """
+    profile = PositionProfile(
+        model="asked",
+        k=k,
+        slots=slots,
+        accuracy=tuple(values.mean(axis=0).tolist()),
+        outcomes=tuple(map(tuple, values.tolist())),
+        n=len(values),
+        confidence=confidence,
+    )
+    gains = order_gains(profile)
+    return any(each.surely > 0 for each in gains) or all(each.gain <= 0 for each in gains)
