@@ -11,6 +11,8 @@ from shared_core import CAUS, PositionProfile
 from shared_core.placement.order_gate import decide_order
 from shared_core.sensitivity import published_names
 
+EVIDENCE = Path(__file__).parents[3] / "docs/evidence/profile.json"
+
 
 @pytest.fixture(autouse=True)
 def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -24,7 +26,9 @@ def test_each_is_cited_and_has_an_interval_around_its_index(name: str) -> None:
     """And its accuracies are the means of its outcomes, where these are known."""
     for profile in PositionProfile.load(name).by_length:
         assert profile.source is not None
-        assert "et al. 20" in profile.source or "lost-in-the-middle" in profile.source
+        assert any(
+            each in profile.source for each in ("et al. 20", "lost-in-the-middle", "posrag probe ")
+        )
         assert profile.task
         assert profile.date is not None
         assert profile.n is not None
@@ -45,7 +49,7 @@ def test_the_shares_of_liu_et_al_are_those_of_whole_questions() -> None:
 
 def test_one_of_several_lengths_takes_the_nearest_and_says_how_old_it_is() -> None:
     """By passages, or by the tokens of these."""
-    assert len(published_names()) == 13
+    assert len(published_names()) == 14
     ks = [each.k for each in PositionProfile.load("deepseek-chat").by_length]
     assert ks == [10, 20, 30, 50, 100, 200, 500]
     gate = decide_order("deepseek-chat", k=20)
@@ -53,6 +57,21 @@ def test_one_of_several_lengths_takes_the_nearest_and_says_how_old_it_is() -> No
     assert "interpolated to 20" not in gate.reason
     assert "(measured 2026-06-13) exceeds" in decide_order("deepseek-chat", rule="psi").reason
     assert "with 30 passages" in decide_order("gemini-2.5-flash", k=12, tokens=4700).reason
+
+
+def test_what_was_measured_here_is_what_the_evidence_shows() -> None:
+    """To the four digits of each outcome that are shipped; with date, versions, command, tokens."""
+    shipped = PositionProfile.load("SmolLM2-135M-Instruct.Q4_1")
+    measured = PositionProfile.load(EVIDENCE)
+    for one, other in zip(shipped.by_length, measured.by_length, strict=True):
+        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-4)
+        assert one.outcomes is not None
+        assert other.outcomes is not None
+        assert np.allclose(one.outcomes, other.outcomes, atol=1e-4)
+        for name in ("k", "n", "measure", "slots", "interval", "date", "versions", "tokens"):
+            assert getattr(one, name) == getattr(other, name)
+        for k in (3, 5, 10, 20):
+            assert decide_order(one, k=k).slots == decide_order(other, k=k).slots
 
 
 @pytest.mark.parametrize(
