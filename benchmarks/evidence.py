@@ -115,6 +115,17 @@ PARTS = {
             "--strategies sequential,shuffle,source_order --output OUT/source_order",
         ),
     ),
+    "retrievers": Part(
+        "And behind dense search, or BM25, alone?",
+        "The same orders of five passages.",
+        (
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 30 -k 5 --graders "
+            "logprob --pipelines dense,sparse --shuffles 1 --profile OUT/orders.json "
+            "--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies sequential,shuffle,inverse,"
+            "u_shape,u_shape_best_last,max_relevance,min_distraction,"
+            "attention,two_round,distraction_aware --output OUT/retrievers",
+        ),
+    ),
     "flips": Part(
         "How many answers change at all?",
         "Generated answers, without telling the comparison which of them are right; the question "
