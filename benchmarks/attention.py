@@ -10,7 +10,7 @@ with transformers' own ``output_attentions=True`` (which needs eager attention; 
 and in the two rounds of attention-guided placement. Memory is the largest sum of tensors alive at
 once, the model's weights left out. Time is processor time: the systems take turns, and the least of
 each, which is what it takes when nothing else disturbs it, is given in multiples of the least of
-plain generation.
+plain generation; then the median of the multiples within each turn.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     model = real(options.model) if options.model else small_llama("sdpa")
     eager = None if options.model else small_llama("eager")
-    print(f"{'tokens':>7} {'':24}{'MB':>9}{'beyond plain':>14}{'time':>8}  goal")
+    print(f"{'tokens':>7} {'':24}{'MB':>9}{'beyond plain':>14}{'time':>8}{'median':>9}  goal")
     for length in options.lengths:
         case, prompt = case_of(model, length)
         report(model, eager, case, prompt, options.turns if length <= EAGER_UP_TO else 3)
@@ -118,13 +118,14 @@ def report(
     if eager is not None and length <= EAGER_UP_TO:
         systems["output_attentions=True"] = lambda: all_attentions(eager, prompt)
     memory = {name: peak_memory(run) for name, run in systems.items()}
-    times = timed(systems, turns)
+    times, medians = timed(systems, turns)
     plain = memory["plain generate"]
     for name in systems:
         beyond = "" if name == "plain generate" else f"{memory[name] - plain:+.2f}"
         goal = goal_of(name, length, memory, times)
         print(
-            f"{length:>7} {name:24}{memory[name]:>9.1f}{beyond:>14}{times[name]:>7.3f}x  {goal}",
+            f"{length:>7} {name:24}{memory[name]:>9.1f}{beyond:>14}{times[name]:>7.3f}x"
+            f"{medians[name]:>8.3f}x  {goal}",
             flush=True,
         )
 
@@ -160,16 +161,21 @@ def all_attentions(eager: HuggingFaceModel, prompt: RenderedPrompt) -> Any:
         )
 
 
-def timed(systems: dict[str, Callable[[], Any]], turns: int) -> dict[str, float]:
-    """Least processor time of each system in multiples of that of the first."""
+def timed(
+    systems: dict[str, Callable[[], Any]], turns: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return least processor times in multiples of that of the first; medians of the multiples."""
     taken: dict[str, list[float]] = {name: [] for name in systems}
     for _ in range(turns):
         for name, run in systems.items():
             start = time.process_time()
             run()
             taken[name].append(time.process_time() - start)
-    plain = min(next(iter(taken.values())))
-    return {name: min(times) / plain for name, times in taken.items()}
+    plain = np.array(next(iter(taken.values())))
+    return (
+        {name: min(times) / float(plain.min()) for name, times in taken.items()},
+        {name: float(np.median(np.array(times) / plain)) for name, times in taken.items()},
+    )
 
 
 def peak_memory(run: Callable[[], Any]) -> float:
