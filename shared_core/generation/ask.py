@@ -142,14 +142,16 @@ class ModelClient:
         KeyboardInterrupt
             If interrupted. The calls under way have seconds to end.
         """
-        found = _Run(self, requests, on_answer, on_wait, None).ask_all()
+        found = self.answers_or_failures(
+            requests, on_failure=None, on_answer=on_answer, on_wait=on_wait
+        )
         return cast("list[Response]", found)  # a failure would have been raised
 
     def answers_or_failures(
         self,
         requests: Sequence[Request],
         *,
-        on_failure: Callable[[Request, Failed], None],
+        on_failure: Callable[[Request, Failed], None] | None,
         on_answer: Callable[[int], None] | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> list[Response | Failed]:
@@ -164,7 +166,7 @@ class ModelClient:
             As of `answers`; requests that fail are counted by `on_answer`, too.
         on_failure
             Called with each request that fails, as soon as that is known; what it raises ends the
-            run. Called in the calling thread.
+            run. Called in the calling thread. None: as `answers`.
 
         Raises
         ------
@@ -175,7 +177,15 @@ class ModelClient:
         NotKeptError, KeyboardInterrupt
             As `answers`.
         """
-        return _Run(self, requests, on_answer, on_wait, on_failure).ask_all()
+        run = _Run(self, Counter(requests), on_answer, on_wait, on_failure, {**self.kept(requests)})
+        run.report(run.found)
+        missing = [request for request in run.wanted if request not in run.found]
+        if self.batch_size > 1:  # the longest request decides what its whole batch costs
+            missing.sort(key=lambda request: -sum(map(len, request)))
+        starts = range(0, len(missing), self.batch_size)
+        batches = [missing[start : start + self.batch_size] for start in starts]
+        run_in_threads(batches, run.ask, threads=self.concurrency, stop=run.stop)
+        return [run.found[request] for request in requests]
 
 
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
@@ -192,36 +202,22 @@ def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
 
 @dataclass
 class _Run:
-    """One call of `ModelClient.answers` or `ModelClient.answers_or_failures`.
+    """What one call of `ModelClient.answers_or_failures` has asked and found.
 
-    `_batch` runs in several threads, everything else that reports in the calling one.
+    `ask` runs in several threads, everything else that reports in the calling one.
     """
 
     client: ModelClient
-    requests: Sequence[Request]
+    wanted: Counter[Request]
     on_answer: Callable[[int], None] | None
     on_wait: Callable[[str], None] | None
     on_failure: Callable[[Request, Failed], None] | None
-    wanted: Counter[Request] = field(default_factory=Counter)
-    found: dict[Request, Response | Failed] = field(default_factory=dict)
+    found: dict[Request, Response | Failed]
     stop: threading.Event = field(default_factory=threading.Event)
     unreached: int = 0
     """How many requests in a row have failed for a transient reason, with no answer between."""
 
-    def ask_all(self) -> list[Response | Failed]:
-        client = self.client
-        self.wanted.update(self.requests)
-        self.found.update(client.kept(self.requests))
-        self._report(self.found)
-        missing = [request for request in self.wanted if request not in self.found]
-        if client.batch_size > 1:  # the longest request decides what its whole batch costs
-            missing.sort(key=lambda request: -sum(map(len, request)))
-        starts = range(0, len(missing), client.batch_size)
-        batches = [missing[start : start + client.batch_size] for start in starts]
-        run_in_threads(batches, self._batch, threads=client.concurrency, stop=self.stop)
-        return [self.found[request] for request in self.requests]
-
-    def _report(self, found: Mapping[Request, Response | Failed]) -> None:
+    def report(self, found: Mapping[Request, Response | Failed]) -> None:
         """Tell what has come in; in the calling thread."""
         for request, answer in found.items():
             if isinstance(answer, Failed) and self.on_failure is not None:
@@ -230,7 +226,7 @@ class _Run:
         if count and self.on_answer is not None:
             self.on_answer(count)
 
-    def _batch(self, asked: Sequence[Request], post: Post, tried: int = 0) -> None:
+    def ask(self, asked: Sequence[Request], post: Post, tried: int = 0) -> None:
         """Ask one batch, and keep the valid answers even if others are not.
 
         After a call for several requests that failed, each is sent by itself: a model answers them
@@ -240,14 +236,14 @@ class _Run:
         if self.stop.is_set() or not batch:
             return
         try:
-            found = self._ask(batch, post, tried)
+            found = self._called(batch, post, tried)
             self.unreached = 0
         except GenerationError as error:
             passes = retry.is_transient(error)
             collecting = self.on_failure is not None and not retry.is_refusal(error)
             if len(batch) > 1 and (collecting or (passes and self.client.attempts > 1)):
                 for request in batch:
-                    self._batch([request], post, tried=1)
+                    self.ask([request], post, tried=1)
                 return
             self.unreached = self.unreached + 1 if passes else 0
             if not collecting or self.unreached >= DOWN_AFTER:
@@ -263,12 +259,12 @@ class _Run:
                 client.journal.add(client.fingerprint, request, answer, client.repetition)
         new = answers if self.on_failure is None else found
         self.found.update(new)  # at once, or another thread would ask it as well
-        post(partial(self._report, new))
+        post(partial(self.report, new))
         for each in found.values():
             if isinstance(each, Failed) and self.on_failure is None:
                 raise each.error
 
-    def _ask(
+    def _called(
         self, batch: Sequence[Request], post: Post, tried: int
     ) -> dict[Request, Response | Failed]:
         """Return the responses to a batch, where they are not valid what is wrong with them.
