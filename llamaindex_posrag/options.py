@@ -93,6 +93,11 @@ def caus_of(options: CAUSArguments, caus: CAUS | None = None) -> CAUS:
         If an option is unknown.
     """
     if caus is None:
+        if unknown := options.keys() - CAUSArguments.__optional_keys__:
+            raise TypeError(
+                f"unknown options {sorted(unknown)} (how many nodes come back is k=): the options "
+                f"are {', '.join(sorted(CAUSArguments.__optional_keys__))}"
+            )
         return CAUS(**options)
     if options:
         named = ", ".join(f"{name}=" for name in options)
