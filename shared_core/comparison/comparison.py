@@ -157,7 +157,9 @@ class Comparison:
         by_name(self.strategies)
         check_distinct("graders", [*map(name_of, self.graders)])
         if LOGPROB in self.graders and len(self.graders) > 1:
-            raise ValueError("the grader 'logprob' asks for no answers that others could grade")
+            raise ValueError(
+                "give the grader 'logprob' alone: it asks for no answers that others could grade"
+            )
         check_distinct("layouts", self.layouts)
         for layout in self.layouts:
             check_choice(layout, "layout", Layout)
