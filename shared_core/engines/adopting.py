@@ -169,7 +169,8 @@ def qdrant_rows(
     def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
         wanted = [vector] if vector else True
         for points in qdrant_pages(client.scroll, collection, limit=BATCH, with_vectors=wanted):
-            held = [point.vector[vector] if vector else point.vector for point in points]
+            given = [point.vector for point in points]  # by name, if there are others
+            held = [each[vector or ""] if isinstance(each, Mapping) else each for each in given]
             records = [(str(point.id), point.payload or {}) for point in points]
             passages = [_passage(id, each, content, each.get(metadata)) for id, each in records]
             yield passages, np.array(held, np.float32)
@@ -226,7 +227,7 @@ def milvus_rows(
 ) -> Rows:
     """Return what langchain-milvus or LlamaIndex's ``MilvusVectorStore`` stored.
 
-    All other fields are metadata.
+    All other fields are metadata, but vectors.
 
     Parameters
     ----------
@@ -235,29 +236,32 @@ def milvus_rows(
     collection
         Its name.
     id, vector, content
-        Its fields. None: ``pk`` and ``vector``, as LangChain has them, or ``id`` and
-        ``embedding``, as LlamaIndex has them.
+        Its fields. None: the primary one, and the only one of dense vectors.
 
     Raises
     ------
     ValueError
-        If the collection has no such fields.
+        If the collection has no such fields, or several of dense vectors.
     """
-    fields = [field["name"] for field in client.describe_collection(collection)["fields"]]
-    id = id or ("pk" if "pk" in fields else "id")
-    vector = vector or ("vector" if "vector" in fields else "embedding")
-    if not {id, vector} <= {*fields}:
+    fields = client.describe_collection(collection)["fields"]
+    kinds = {field["name"]: field["type"].name for field in fields}
+    id = id or next(field["name"] for field in fields if field.get("is_primary"))
+    dense = [name for name, kind in kinds.items() if kind == "FLOAT_VECTOR"]
+    if vector is None and len(dense) == 1:
+        (vector,) = dense
+    if vector not in dense or id not in kinds:
         raise ValueError(
-            f"collection {collection!r} has no {id!r} and {vector!r} but {', '.join(fields)}: say "
-            "which by id= and vector="
+            f"collection {collection!r} has dense vectors {dense} and the fields "
+            f"{', '.join(kinds)}: say which by vector= and id="
         )
+    unread = {id, content, *(name for name, kind in kinds.items() if kind.endswith("VECTOR"))}
 
     def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
         found = client.query_iterator(collection, batch_size=BATCH, output_fields=["*"])
         while rows := found.next():
             passages = []
             for row in rows:
-                others = {key: row[key] for key in row.keys() - {id, vector, content}}
+                others = {key: row[key] for key in row.keys() - unread}
                 passages.append(_passage(str(row[id]), row, content, others))
             yield passages, np.array([row[vector] for row in rows], np.float32)
         found.close()

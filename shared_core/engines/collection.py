@@ -356,8 +356,9 @@ class CollectionEngine(Engine):
         -------
         dict
             ``passages``, their number; the options it was made with; and where the database can
-            tell ``mean_length`` in words, ``words``, the number of different ones, and ``amiss``,
-            what is wrong with its statistics and what to do, if something is.
+            tell ``mean_length`` in words, ``weighed_for``, the mean for which they were weighed,
+            ``words``, the number of different ones, and ``amiss``, what is wrong with its
+            statistics and what to do, if something is.
 
         Raises
         ------

@@ -144,16 +144,17 @@ class LanceEngine(CollectionEngine):
         with self._told():
             try:
                 schema = self._table().schema
-            except ValueError as error:
-                if "not found" in str(error):
-                    return None
-                raise
+            except FileNotFoundError:
+                return None
         saved: dict[str, Any] = json.loads(schema.metadata[b"posrag"])
         return saved
 
     def _table(self) -> Any:
         """Return the table as it is now; whatever is written later, this object does not see."""
-        return self._db.open_table(self._name)
+        try:
+            return self._db.open_table(self._name)
+        except ValueError as error:
+            raise FileNotFoundError(error) from error
 
     def _create(self, dim: int) -> None:
         kept = {"posrag": json.dumps(self._options(dim))}

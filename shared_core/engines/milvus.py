@@ -25,6 +25,7 @@ from shared_core.engines.sparse_vectors import (
     Row,
     SparseVectorEngine,
     Weights,
+    key_in,
     product,
     wanted_marks,
 )
@@ -35,14 +36,10 @@ pymilvus = require("pymilvus", extra="milvus")
 grpc = require("grpc", extra="milvus")
 Type = pymilvus.DataType
 
+# Sparse vectors of a passage and of a query without a word: Milvus takes no empty ones.
 BLANK, NOTHING = {WORDS: 1.0}, {WORDS + 1: 1.0}
-"""Sparse vectors of a passage and of a query without a word: Milvus takes no empty ones."""
 
-LONGEST = 65_535
-"""Bytes of a text that Milvus takes."""
-
-RELEASED = 101
-"""Code of the error where a collection is not in memory: after a restart of Milvus Lite, say."""
+LONGEST = 65_535  # bytes of a text that Milvus takes
 
 
 class MilvusEngine(SparseVectorEngine):
@@ -54,7 +51,8 @@ class MilvusEngine(SparseVectorEngine):
     Parameters
     ----------
     address
-        ``milvus://host:19530``, with ``/database`` if it is not the default one;
+        ``milvus://host:19530``, with ``user:password@`` before the host where that is asked
+        for, and ``/database`` behind it if it is not the default one;
         ``milvus:///file.db`` is Milvus Lite.
     collection
         Its name; made, with that of its statistics, when passages are first added.
@@ -97,6 +95,7 @@ class MilvusEngine(SparseVectorEngine):
         host = f"{parts.hostname}:{parts.port or 19530}"
         self.shown = f"milvus://{host if parts.netloc else ''}{parts.path}"
         if client is None:
+            api_key = api_key or key_in(parts)
             encrypted = api_key is not None if tls is None else tls
             self._client = self._ask(
                 pymilvus.MilvusClient,
@@ -118,7 +117,7 @@ class MilvusEngine(SparseVectorEngine):
             try:
                 return method(*arguments, **options, timeout=self._timeout)
             except pymilvus.MilvusException as error:
-                if error.code != RELEASED:
+                if error.code != 101:  # not in memory, as after a restart of Milvus Lite
                     raise
                 self._load(timeout=self._timeout)
                 return method(*arguments, **options, timeout=self._timeout)
@@ -240,8 +239,7 @@ class MilvusEngine(SparseVectorEngine):
         self._ask(self._client.upsert, self.collection, again)
 
     def _size(self) -> int:
-        (counted,) = self._query(self.collection, "", ["count(*)"])
-        return int(counted["count(*)"])
+        return int(self._query(self.collection, "", ["count(*)"])[0]["count(*)"])
 
     def _marked(
         self, marks: Sequence[int], where: Where

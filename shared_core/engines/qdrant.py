@@ -29,6 +29,7 @@ from shared_core.engines.sparse_vectors import (
     Row,
     SparseVectorEngine,
     Weights,
+    key_in,
     key_of,
     product,
     wanted_marks,
@@ -52,8 +53,9 @@ class QdrantEngine(SparseVectorEngine):
     Parameters
     ----------
     address
-        ``qdrant://host:6333``; ``qdrant:///folder`` and ``qdrant://:memory:`` are the client's
-        local mode, which searches in this process, in Python.
+        ``qdrant://host:6333``, or with a key ``qdrant://:key@host``; ``qdrant:///folder`` and
+        ``qdrant://:memory:`` are the client's local mode, which searches in this process, in
+        Python.
     collection
         Its name; made, with that of its statistics, when passages are first added.
     api_key, tls
@@ -109,7 +111,7 @@ class QdrantEngine(SparseVectorEngine):
             host=parts.hostname,
             port=parts.port or 6333,
             https=tls,
-            api_key=api_key,
+            api_key=api_key or key_in(parts),
             timeout=timeout,
             check_compatibility=False,  # a request, whose failure it only warns of
         )

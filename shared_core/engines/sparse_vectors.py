@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias, Unpack
+from urllib.parse import SplitResult, unquote
 
 import numpy as np
 
@@ -298,7 +299,8 @@ class SparseVectorEngine(CollectionEngine):
     def _statistics(self) -> dict[str, Any]:
         values = self._values([TOTALS, WRITER, STALE])
         totals = values.get(TOTALS, NO_TOTALS)
-        found = {"mean_length": totals["tokens"] / max(totals["n"], 1)}
+        mean = totals["tokens"] / max(totals["n"], 1)
+        found = {"mean_length": mean, "weighed_for": totals["mean"]}
         amiss = self._drift(totals)
         if values.get(WRITER) or values.get(STALE):
             amiss = (
@@ -405,6 +407,11 @@ def _hashed(counts: Counter[str]) -> Counter[int]:
     for word, count in counts.items():
         hashed[zlib.crc32(word.encode()) % WORDS] += count
     return hashed
+
+
+def key_in(address: SplitResult) -> str | None:
+    """Return what stands before the host, as in ``qdrant://:key@host``."""
+    return unquote(address.netloc.rpartition("@")[0]).removeprefix(":") or None
 
 
 def product(one: Weights, other: Weights) -> float:

@@ -78,7 +78,8 @@ def upsert(client: Any, collection: str, id: Any, vector: Any, payload: Mapping[
     client.upsert(collection, [models.PointStruct(id=id, vector=vector, payload=payload)])
 
 
-def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_what_langchain_stored_in_qdrant(engine: CollectionEngine, hybrid: bool) -> None:
     """By its own class; what it changes and deletes is taken over by another call."""
     langchain = pytest.importorskip("langchain_qdrant")
     documents = pytest.importorskip("langchain_core.documents")
@@ -91,10 +92,19 @@ def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
         def embed_query(self, text: str) -> list[float]:
             raise AssertionError("nothing is embedded")
 
+    class Words(langchain.SparseEmbeddings):  # type: ignore[misc, name-defined]
+        def embed_documents(self, texts: list[str]) -> list[Any]:
+            return [self.embed_query(text) for text in texts]
+
+        def embed_query(self, text: str) -> Any:
+            return langchain.sparse_embeddings.SparseVector(indices=[len(text)], values=[1.0])
+
     given = [documents.Document(p.text, id=p.id, metadata=p.metadata) for p in PASSAGES]
-    store = langchain.QdrantVectorStore.from_documents(
-        given, Embeddings(), location=":memory:", collection_name="theirs"
-    )
+    modes: dict[str, Any] = {"location": ":memory:", "collection_name": "theirs"}
+    if hybrid:
+        mode = langchain.RetrievalMode.HYBRID
+        modes |= {"retrieval_mode": mode, "sparse_embedding": Words()}
+    store = langchain.QdrantVectorStore.from_documents(given, Embeddings(), **modes)
     rows = lambda: qdrant_rows(store.client, "theirs")  # noqa: E731
     adopt(engine, rows())
     check(engine)
@@ -195,8 +205,31 @@ def test_what_others_stored_in_milvus(
     client.insert(name, [*map(row, PASSAGES, VECTORS.tolist())])
     adopt(engine, milvus_rows(client, name))
     check(engine)
-    with pytest.raises(ValueError, match=rf"no '{id}' and 'dense' but {id}, {vector}: say which"):
+    with pytest.raises(ValueError, match=rf"dense vectors \['{vector}'\] .* {id}, {vector}: say"):
         milvus_rows(client, name, vector="dense")
+    client.close()
+
+
+def test_sparse_vectors_in_milvus_are_no_metadata(engine: CollectionEngine, milvus: Any) -> None:
+    """As langchain-milvus makes a collection with ``vector_field=["dense", "sparse"]``."""
+    pymilvus = pytest.importorskip("pymilvus")
+    client = pymilvus.MilvusClient(milvus[0].replace("milvus://", "http://"))
+    schema, kinds = client.create_schema(enable_dynamic_field=True), pymilvus.DataType
+    schema.add_field("pk", kinds.VARCHAR, is_primary=True, max_length=64)
+    schema.add_field("text", kinds.VARCHAR, max_length=64)
+    schema.add_field("dense", kinds.FLOAT_VECTOR, dim=8)
+    schema.add_field("sparse", kinds.SPARSE_FLOAT_VECTOR)
+    indexes = client.prepare_index_params()
+    for name, kind in {"dense": "FLAT", "sparse": "SPARSE_INVERTED_INDEX"}.items():
+        indexes.add_index(name, index_type=kind, metric_type="IP")
+    client.create_collection("theirs_hybrid", schema=schema, index_params=indexes)
+    rows = [
+        {"pk": each.id, "text": each.text, "dense": vector, "sparse": {1: 0.5}, **each.metadata}
+        for each, vector in zip(PASSAGES, VECTORS.tolist(), strict=True)
+    ]
+    client.insert("theirs_hybrid", rows)
+    adopt(engine, milvus_rows(client, "theirs_hybrid"))
+    check(engine)
     client.close()
 
 

@@ -48,6 +48,26 @@ def test_few_changes_among_many_count_too(address: str) -> None:
         assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
 
 
+def test_a_folder_that_goes_away_and_comes_back(address: str) -> None:
+    """What is told names the address and the way out; then everything works again."""
+    folder = Path(address.removeprefix("lancedb://"))
+    with filled(LanceEngine(address), FISH) as engine:
+        folder.rename(folder.with_name("elsewhere"))
+        for call in (
+            lambda: engine.pool([RED_FISH], 9),
+            lambda: filled(engine, [Passage("new", "red")]),
+            lambda: engine.get(["a"]),
+            engine.count,
+            lambda: engine.delete(["a"]),
+        ):
+            with pytest.raises(
+                EngineError, match=f"{address} does not answer .*: is it there, and"
+            ):
+                call()
+        folder.with_name("elsewhere").rename(folder)
+        assert ids(engine.pool([RED_FISH], 9)[0]) == [each.id for each in FISH]
+
+
 def test_a_search_that_does_not_wait_says_so(address: str) -> None:
     """Until somebody builds the index."""
     with LanceEngine(address, stale=True) as stale, LanceEngine(address) as exact:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from contextlib import suppress
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +190,28 @@ def test_a_folder_keeps_everything(tmp_path: Path) -> None:
         (document,) = store.similarity_search_by_vector(RED_FISH.vector.tolist(), k=1)
         assert (document.page_content, document.metadata["n"]) == ("red fish", 0)
     assert repr(engine) == f"QdrantEngine({address!r}, 'posrag')"
+
+
+def test_a_key_may_stand_in_the_address() -> None:
+    """Decoded, and never shown."""
+    keys = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            keys.append(self.headers["api-key"])
+            answer = b'{"result": {"exists": false}, "status": "ok", "time": 0}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"qdrant://:s%65cret@127.0.0.1:{server.server_port}"
+        with pytest.warns(UserWarning, match="insecure"), connect(address, tls=False) as engine:
+            assert "cret" not in repr(engine)
+        server.shutdown()
+    assert {*keys} == {"secret"}
