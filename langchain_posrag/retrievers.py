@@ -370,7 +370,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ValueError
             If `documents` is one instead of several, one is not a Document, an id occurs twice,
             an embedding is NaN, infinite or of another dimension, or the vector store would have
-            to replace a document and cannot.
+            to replace a document and cannot, or may have it under another id.
         """
         passages = passages_of(documents)
         if self.embeddings is None or not passages:
@@ -404,7 +404,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ------
         ValueError
             If `ids` is None, since nothing is deleted by omission, or one text, or one of them is
-            no text.
+            no text, or the vector store may have a document under another id.
         """
         return deletion(self.index.delete(id_list(ids)))
 

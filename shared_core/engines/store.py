@@ -325,8 +325,8 @@ class StoreEngine(Engine):
         Raises
         ------
         ValueError
-            If a passage is malformed, an id occurs twice, vectors are given, or the store would
-            have to replace a passage and cannot.
+            If a passage is malformed, an id occurs twice, vectors are given, the store would have
+            to replace a passage and cannot, or may have it under another id.
         """
         return finished(self._add(here, passages, vectors))
 
@@ -342,7 +342,7 @@ class StoreEngine(Engine):
         check_passages(passages)
         if not passages:  # some stores raise for none
             return []
-        stored = await self._stored(call, [passage.id for passage in passages])
+        stored = await self._replaced(call, [passage.id for passage in passages])
         if stored and not self.store.replaces:
             there = [passage.id for passage in stored]
             raise ValueError(f"{self.store.name} cannot replace documents: delete {there} first")
@@ -368,7 +368,7 @@ class StoreEngine(Engine):
         Raises
         ------
         ValueError
-            If `ids` is a single string.
+            If `ids` is a single string, or the store may have a passage under another id.
         """
         return finished(self._delete(here, ids))
 
@@ -378,7 +378,7 @@ class StoreEngine(Engine):
 
     async def _delete(self, call: Call, ids: Iterable[str]) -> list[str]:
         ids = _listed(ids)
-        stored = await self._stored(call, ids)
+        stored = await self._replaced(call, ids)
         there = [passage.id for passage in stored]
         if there:
             await self.store.delete(call, there)
@@ -399,6 +399,18 @@ class StoreEngine(Engine):
         stored = await self._stored(call, ids)
         found = {passage.id: passage for passage in [*self.sparse.get(ids), *stored]}
         return [found[id] for id in dict.fromkeys(ids) if id in found]
+
+    async def _replaced(self, call: Call, ids: Sequence[str]) -> Sequence[Passage]:
+        """Return what is stored under ids; ValueError if the store may have it under others."""
+        stored = await self._stored(call, ids)
+        there = {passage.id for passage in stored}
+        missing = [id for id in ids if id in self.sparse and id not in there]
+        if missing and not self._same_ids:
+            raise ValueError(
+                f"{self.store.name} has no {missing}, which BM25 has: give the ids of the store, "
+                "or build the retriever anew with documents that have these"
+            )
+        return stored
 
     async def _stored(self, call: Call, ids: Sequence[str]) -> Sequence[Passage]:
         """Return the passages of the store; if it cannot give them, those of the BM25 side."""

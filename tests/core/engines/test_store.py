@@ -249,6 +249,24 @@ def test_adding_replaces_in_both_legs_also_under_another_id() -> None:
     assert engine.count() == len(shop.held) == 5
 
 
+def test_a_result_is_not_changed_by_an_id_that_the_store_does_not_have() -> None:
+    """It would stay in the store; what the store itself deleted can be deleted."""
+    renamed = Shop([replace(passage, id=f"uuid-{passage.id}") for passage in PASSAGES])
+    engine = engine_of(renamed)
+    (before,) = engine.pool([QUERY], 6)
+    assert "p0" in [passage.id for passage in before.passages]
+    for change in (engine.delete, lambda ids: engine.add([Passage(id, "swish") for id in ids])):
+        with pytest.raises(ValueError, match=r"has no \['p0'\], which BM25 has: give the ids of"):
+            change(["p0"])
+    assert engine.pool([QUERY], 6)[0].passages == before.passages
+    assert engine.delete(["uuid-p0"]) == ["uuid-p0"]
+    assert engine.count() == len(renamed.held) == 5
+
+    engine = engine_of(Shop(PASSAGES[1:]))
+    engine.pool([QUERY], 6)
+    assert engine.delete(["p0"]) == ["p0"]
+
+
 def test_a_store_that_raises_leaves_bm25_as_it_was() -> None:
     class Gone(Shop):
         async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
