@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rich")
@@ -140,3 +143,41 @@ def test_a_click_sorts_a_table_and_another_turns_it_round(page: Page) -> None:
     for _ in range(2):
         table.get_by_role("button", name="id").click()
     assert table.locator("tbody th").all_text_contents() == [str(n) for n in range(1, 25)]
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of ``rgb(...)``, as WCAG defines it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_the_paper(
+    browser: Browser, report: Path, scheme: Literal["light", "dark"]
+) -> None:
+    """By 4.5 to 1, as the accessibility guidelines ask (WCAG 2.2, 1.4.3)."""
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(report.as_uri())
+    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert (paper > 0.5) == (scheme == "light")
+    of_texts = page.eval_on_selector_all(
+        "h1, h2, p, th, td, dt, dd, summary, button, pre, svg text",
+        "all => all.map(e => getComputedStyle(e)[e.matches('svg *') ? 'fill' : 'color'])",
+    )
+    page.close()
+    assert len({*of_texts}) >= 3
+    for colour in {*of_texts}:
+        text = luminance(colour)
+        assert (max(text, paper) + 0.05) / (min(text, paper) + 0.05) >= 4.5, colour
+
+
+def test_without_scripts_it_is_all_there(browser: Browser, report: Path) -> None:
+    """Sorting is all that a script is for."""
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(report.as_uri())
+    assert page.locator("svg").count() == 2 * 4
+    assert page.locator("th button").count() == 0
+    page.locator("summary").first.click()
+    assert page.get_by_text("What has thing 7?").first.is_visible()
+    page.close()
