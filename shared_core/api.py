@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from shared_core.attention import Case, OneRound, RankGPT, SelfElicit, TwoRound
+from shared_core.attention import (
+    Case,
+    OneRound,
+    RankGPT,
+    SelfElicit,
+    TwoRound,
+    attention_by_position,
+    draw_positional_curve,
+)
 from shared_core.caus import CAUS
 from shared_core.comparison import Comparison, ComparisonResult, read_comparison
 from shared_core.engines import Engine, connect
@@ -25,6 +33,7 @@ from shared_core.errors import (
     PosragError,
     ProfileNotFoundError,
 )
+from shared_core.evaluation import paired_difference_interval
 from shared_core.gating import (
     GatedPrompts,
     choose_threshold,
@@ -34,7 +43,7 @@ from shared_core.gating import (
 )
 from shared_core.generation import HuggingFaceModel, Journal
 from shared_core.index import ChunkKeys, HybridIndex, PassageIndex, tokenize
-from shared_core.neighbour_spans import NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans, PassageNeighbours, Seed
 from shared_core.placement import (
     PLACEMENTS,
     Inverse,
@@ -91,6 +100,7 @@ __all__ = [
     "OrderDecision",
     "Passage",
     "PassageIndex",
+    "PassageNeighbours",
     "Placement",
     "PositionProfile",
     "PosragError",
@@ -99,6 +109,7 @@ __all__ = [
     "ProfileNotFoundError",
     "RankGPT",
     "Ranking",
+    "Seed",
     "SelfElicit",
     "Sequential",
     "Shuffle",
@@ -107,9 +118,11 @@ __all__ = [
     "UShape",
     "UShapeBestLast",
     "adopt",
+    "attention_by_position",
     "choose_threshold",
     "connect",
     "decide_order",
+    "draw_positional_curve",
     "draw_profile",
     "generate_pseudo_queries",
     "hyde",
@@ -118,6 +131,7 @@ __all__ = [
     "langchain_postgres_rows",
     "llamaindex_postgres_rows",
     "milvus_rows",
+    "paired_difference_interval",
     "position_sensitivity_index",
     "qdrant_rows",
     "rank",

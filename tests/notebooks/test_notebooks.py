@@ -50,6 +50,12 @@ def test_stored_outputs_are_small_and_clean(path: Path) -> None:
     assert not re.search(r"\btests\b[/.]", path.read_text(encoding="utf-8"))  # not in the sdist
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+def test_what_users_need_comes_from_an_adapter(path: Path) -> None:
+    """All but the commands' own embedding model."""
+    assert not re.search(r"shared_core(?!\.cli)", path.read_text(encoding="utf-8"))
+
+
 def test_there_are_notebooks() -> None:
     """Or the tests above would pass on nothing."""
     assert [path.stem for path in NOTEBOOKS] == [*SAID]
