@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
@@ -107,6 +109,20 @@ def test_snippet_runs(
         assert {"answer", "order", "scores", "rounds"} <= names["found"].keys()
     elif "chain" in names:
         assert names["chain"].invoke("resize an image").content == "answer"
+
+
+async def test_the_service_answers_sixteen_clients_at_once(embeddings: LangChainEmbeddings) -> None:
+    """Each its own question: a text of the corpus, which is then found first."""
+    (snippet,) = (code for code, _ in SNIPPETS if "FastAPI()" in code)
+    names: dict[str, Any] = {"docs": [*map(Document, TEXTS)], "embeddings": embeddings}
+    exec(compile(snippet, "recipes.md", "exec", dont_inherit=True), names)
+    questions = [*TEXTS, *TEXTS[:6]]
+    transport = httpx.ASGITransport(app=names["app"])
+    async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+        asked = (client.get("/search", params={"question": question}) for question in questions)
+        answers = [answer.json() for answer in await asyncio.gather(*asked)]
+    assert [answer[0] for answer in answers] == questions
+    assert [len({*answer}) for answer in answers] == [5] * 16
 
 
 GIVEN = """
