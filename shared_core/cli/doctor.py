@@ -14,6 +14,7 @@ from shared_core import HybridIndex, PositionProfile, __version__
 from shared_core.cli import collection, options
 from shared_core.cli.console import Console, writing_results
 from shared_core.evaluation.interim import bound_text
+from shared_core.index.storage import MANIFEST
 from shared_core.native import kernels
 from shared_core.sensitivity.records import profile_folder
 from shared_core.wording import counted
@@ -46,13 +47,13 @@ EXTRAS = {
 
 def add_options(parser: options.Options) -> None:
     """Add what can be checked."""
-    parser.add_argument("what", nargs="?", metavar="WHAT", help="a folder of a saved index, a "
-        "profile's file or model, or the address of a database (see posrag engine)")  # fmt: skip
+    parser.add_argument("what", nargs="?", metavar="WHAT", help="a folder of an index or profiles, "
+        "a profile's file or model, or the address of a database (see posrag engine)")  # fmt: skip
     options.add(parser, "collection")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the job; return 0, or 1 if a collection holds something that is amiss."""
+    """Do the job; return 0, or 1 if a collection or a folder of profiles has something amiss."""
     if arguments.what is None:
         with writing_results():
             for line in _installed():
@@ -61,17 +62,35 @@ def run(arguments: argparse.Namespace) -> int:
     if "://" in arguments.what:
         return collection.show(arguments.what, arguments.collection)
     console = Console()
-    if Path(arguments.what).is_dir():
+    folder = Path(arguments.what)
+    if folder.is_dir():
+        files = sorted(folder.glob("*.json"))
+        if files and folder / MANIFEST not in files:
+            return max([_check(console, file) for file in files])
         index = HybridIndex.load(arguments.what)
         console.show(f"an index of {counted(len(index), 'passage')}; its checksums hold")
         return 0
     profile = PositionProfile.load(arguments.what)
-    asked = counted(profile.n, "question") if profile.n else "an unknown number of questions"
-    lengths = ", ".join(str(each.k) for each in profile.by_length)
-    console.show(f"a profile of {profile.model}: {profile.measure} by {asked}, k = {lengths}")
+    console.show(_described(profile))
     shown = "undefined" if math.isnan(profile.psi) else bound_text(profile.psi)
     console.show(f"position sensitivity index {shown}; {profile.date or profile.source}")
     return 0
+
+
+def _check(console: Console, file: Path) -> int:
+    """Show a profile of a folder, or why it is none, in one line; return 0, or 1 if it is none."""
+    try:
+        console.show(f"{file.name}: {_described(PositionProfile.load(file))}", whole=True)
+    except (OSError, ValueError) as error:
+        console.show(str(error), whole=True)
+        return 1
+    return 0
+
+
+def _described(profile: PositionProfile) -> str:
+    asked = counted(profile.n, "question") if profile.n else "an unknown number of questions"
+    lengths = ", ".join(str(each.k) for each in profile.by_length)
+    return f"a profile of {profile.model}: {profile.measure} by {asked}, k = {lengths}"
 
 
 def _installed() -> Iterator[str]:

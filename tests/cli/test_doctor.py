@@ -60,6 +60,19 @@ def test_it_checks_what_was_saved(
     assert str(tmp_path / "index") in said(capsys)[1]
 
 
+def test_each_profile_of_a_folder_is_checked(
+    profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    PositionProfile(model="m", accuracy=(0.8, 0.4, 0.6), n=50).save()
+    assert main(["doctor", str(profiles)]) == 0
+    (profiles / "broken.json").write_text('{"format": 1,\n')
+    capsys.readouterr()
+    assert main(["doctor", str(profiles)]) == 1
+    broken, fine = capsys.readouterr().out.splitlines()
+    assert f"{profiles / 'broken.json'} is not a position profile: " in broken
+    assert fine == "m.json: a profile of m: accuracy by 50 questions, k = 3"
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a handbook."""
