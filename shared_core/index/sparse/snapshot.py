@@ -110,12 +110,16 @@ class SparseSnapshot:
         dying = np.zeros(self.size, np.bool_)
         dying[rows] = True
         dying &= alive
-        if not dying.any():
+        gone = dying.nonzero()[0].tolist()
+        if not gone:
             return self
         df = self.df.copy()
         for segment in self.segments:
-            terms = segment.terms_at(dying[segment.rows].nonzero()[0])
-            df -= np.bincount(terms, minlength=df.size)
+            if len(gone) <= 5:  # comparing is faster than looking up
+                at = np.concatenate([(segment.rows == row).nonzero()[0] for row in gone])
+            else:
+                at = dying[segment.rows].nonzero()[0]
+            df -= np.bincount(segment.terms_at(at), minlength=df.size)
         return replace(self, alive=alive & ~dying, df=df)
 
     def compacted(self) -> SparseSnapshot:

@@ -108,6 +108,22 @@ def test_what_is_no_list_of_texts_is_refused() -> None:
         PassageIndex.from_texts(["b", None])  # type: ignore[list-item]
 
 
+@pytest.mark.parametrize("count", [1, 5, 6, 50])
+def test_deleting_few_or_many_leaves_the_scores_of_what_is_left(count: int) -> None:
+    """To the last bit, with several segments, some passages deleted before, some twice."""
+    given = passages(zipf_texts(120))
+    index = PassageIndex()
+    for part in (given[:100], given[100:]):
+        index.add(part)
+    for gone in (given[::9], given[:count], given[-count:]):
+        index.delete(passage.id for passage in gone)
+    left = PassageIndex()
+    left.add(index.passages)
+    assert len(left) == len({*range(count, 120 - count)} - {*range(0, 120, 9)})
+    for word in range(60):
+        assert index.best(f"w{word}", 120) == left.best(f"w{word}", 120)
+
+
 @pytest.mark.parametrize("built", [True, False])
 def test_lengths_are_compared_with_a_mean_that_is_given(built: bool) -> None:
     """Whatever is added and deleted; texts from outside, too."""
