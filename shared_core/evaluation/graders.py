@@ -75,8 +75,8 @@ def best_subspan(answer: str, references: Sequence[str]) -> float:
 def exact_match(answer: str, references: Sequence[str]) -> float:
     """Exact match of SQuAD: 1 if the answer equals one reference, else 0.
 
-    Normalisation: `normalize_answer` of both, which leaves nothing of a reference like "A" or "*":
-    then an answer that says nothing would equal it, so both are only case folded.
+    Normalisation: `normalize_answer` of both. If it leaves nothing of the reference, an answer that
+    says nothing would equal it: then the articles of both stay ("A"), or all but the case ("*").
 
     Raises
     ------
@@ -129,10 +129,7 @@ def normalize_answer(text: str) -> str:
     >>> normalize_answer("The  U.S. Navy, a fleet!")
     'us navy fleet'
     """
-    kept = "".join(
-        char for char in unicodedata.normalize("NFKC", text).lower() if not _is_punctuation(char)
-    )
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", kept).split())
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", _unpunctuated(text)).split())
 
 
 GRADERS: dict[str, Grader] = {
@@ -228,10 +225,15 @@ def _as_written(text: str) -> str:
 
 
 def _normalized(answer: str, reference: str) -> tuple[str, str]:
-    wanted = normalize_answer(reference)
-    if wanted or not reference.strip():  # a blank reference asks for no answer
-        return normalize_answer(answer), wanted
-    return _folded(answer), _folded(reference)
+    for normalize in (normalize_answer, _unpunctuated, _folded):
+        if wanted := normalize(reference):
+            return normalize(answer), wanted
+    return normalize_answer(answer), ""  # a blank reference asks for no answer
+
+
+def _unpunctuated(text: str) -> str:
+    lower = unicodedata.normalize("NFKC", text).lower()
+    return " ".join("".join(char for char in lower if not _is_punctuation(char)).split())
 
 
 def _folded(text: str) -> str:

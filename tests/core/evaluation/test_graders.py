@@ -37,7 +37,9 @@ def test_answers_are_normalised_as_by_squad(text: str, expected: str) -> None:
         ("Santa Clara, California", ["Levi's Stadium", "Santa Clara"], 0.8, 0.0),
         ("the the cat", ["cat cat"], 2 / 3, 0.0),
         ("", ["A"], 0.0, 0.0),  # nothing is left of the reference, which is right all the same
-        ("a", ["A"], 1.0, 1.0),
+        ("(a).", ["A"], 1.0, 1.0),
+        ("B.", ["A."], 0.0, 0.0),
+        ("The A", ["A"], 2 / 3, 0.0),
         ("*", ["*"], 1.0, 1.0),
         ("北京市", ["北京"], 0.8, 0.0),  # by characters, as words are not spaced
     ],
