@@ -101,6 +101,24 @@ def test_a_trace_shows_the_decision(retriever: CAUSRetriever, host: Host, ask: A
     assert all("blank" in (run.error or "") for run in (failed, *failed.child_runs))
 
 
+async def test_a_gate_that_is_cancelled_leaves_no_run_open(gate: ContextAwarenessGate) -> None:
+    tracer, started = Tracer(), asyncio.Event()
+
+    async def hang(_: str) -> list[Document]:
+        started.set()
+        await asyncio.Event().wait()
+        return []
+
+    gated = ContextAwarenessGate(retriever=RunnableLambda(hang), gate=gate.gate)
+    task = asyncio.create_task(gated.ainvoke(INSIDE, {"callbacks": [tracer]}))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "CancelledError" in (tracer.roots[0].child_runs[0].error or "")
+    assert not tracer.run_map
+
+
 @pytest.mark.parametrize("ask", [*WAYS, batched])
 def test_the_retriever_finds_what_the_one_behind_it_finds_or_nothing(
     retriever: CAUSRetriever, ask: Ask

@@ -184,8 +184,10 @@ def test_texts_with_more_or_fewer_ids_or_metadatas(embeddings: Embeddings) -> No
 
 async def test_what_an_index_does_not_take_is_refused(retriever: CAUSRetriever) -> None:
     """What it does with the rest, LangChain's own suites assert."""
-    for wrong in ("d1", None, [1]):
-        with pytest.raises(ValueError, match="ids"):
-            retriever.get(wrong)
-        with pytest.raises(ValueError, match="ids"):
-            await retriever.aget(wrong)
+    for wrong in ("d1", None, [1], [1.7], [True]):
+        for call in (retriever.get, retriever.delete):
+            with pytest.raises(ValueError, match="ids"):
+                call(wrong)
+        for awaited in (retriever.aget, retriever.adelete):
+            with pytest.raises(ValueError, match="ids"):
+                await awaited(wrong)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.llms import MockLLM
 
-from llamaindex_posrag import CAUSRetriever
+from llamaindex_posrag import CAUSRetriever, GatedQueryEngine
 from shared_core import tokenize
 
 from .checks import facts
@@ -90,6 +91,24 @@ def test_a_batch_that_ends_early_ends_all_that_it_began(how: str) -> None:
         with pytest.raises(ConnectionError if how == "fails" else asyncio.CancelledError):
             await task
         assert len(model._started) == len(model._ended) == len(queries)
+
+    with traced() as trace:
+        asyncio.run(run())
+    assert not trace.spans.open_spans
+
+
+def test_a_gate_that_is_cancelled_ends_all_that_it_began() -> None:
+    engine = GatedQueryEngine.from_retriever(retriever := built(), MockLLM())
+    retriever.embed_model = model = Awaited()
+
+    async def run() -> None:
+        task = asyncio.create_task(engine.aquery("this hangs"))
+        while not model._started:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert model._ended == ["this hangs"]
 
     with traced() as trace:
         asyncio.run(run())

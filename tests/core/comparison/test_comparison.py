@@ -21,7 +21,10 @@ from shared_core.comparison import (
     to_html,
     to_markdown,
 )
+from shared_core.comparison.strategies import TwoRounds
 from shared_core.errors import GenerationError, ProfileNotFoundError
+from shared_core.generation import retry
+from shared_core.generation.ask import Request, Response
 from shared_core.placement import (
     PLACEMENTS,
     UShape,
@@ -97,6 +100,26 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(
     orders = result.settings[0].strategies[2].orders
     assert all(sorted(order) == [0, 1, 2, 3] for (order,) in orders)
     assert len({*orders}) > 1
+
+
+def test_first_rounds_keep_to_the_batch_size_and_the_attempts(
+    biased: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One fails in passing, and is made again."""
+    sizes, read = [], TwoRounds.read
+
+    def failing_once(self: TwoRounds, requests: Sequence[Request]) -> list[Response]:
+        sizes.append(len(requests))
+        if len(sizes) == 1:
+            raise ConnectionError("gone for a moment")
+        return read(self, requests)
+
+    monkeypatch.setattr(TwoRounds, "read", failing_once)
+    monkeypatch.setattr(retry, "FIRST_WAIT", 0)
+    data = reader_data(4, k=4, ranks=(2,), seed=3)
+    options = {"strategies": ("two_round",), "shuffles": 1, "max_failed": 0}
+    Comparison(ks=(4,), batch_size=1, attempts=2, **options).run(biased, data)
+    assert sizes == [1] * 5
 
 
 def test_a_known_curve_places_in_one_round(biased: HuggingFaceModel) -> None:

@@ -17,6 +17,7 @@ from rank_bm25 import BM25Okapi
 
 from shared_core import Passage, PassageIndex
 from shared_core.arrays import Scores
+from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.native import kernels
 from tests.core.making import passages, zipf_texts
 
@@ -122,6 +123,13 @@ def test_deleting_few_or_many_leaves_the_scores_of_what_is_left(count: int) -> N
     assert len(left) == len({*range(count, 120 - count)} - {*range(0, 120, 9)})
     for word in range(60):
         assert index.best(f"w{word}", 120) == left.best(f"w{word}", 120)
+
+
+def test_the_mean_idf_does_not_depend_on_the_order_of_the_terms() -> None:
+    """To the last bit. The order differs after deletions."""
+    rng, options = np.random.default_rng(0), BM25Options(variant="okapi")
+    df = rng.integers(0, 1000, 200)
+    assert len({options.mean_idf(rng.permutation(df), 1000) for _ in range(20)}) == 1
 
 
 @pytest.mark.parametrize("built", [True, False])

@@ -101,7 +101,7 @@ def test_texts_and_vectors_must_be_as_many() -> None:
 def test_what_an_index_shows_of_itself() -> None:
     """Length, dimension, look-up in the order that was asked for, and nothing of what is gone."""
     index = make_index(4)
-    assert index.delete(["p3", "nope", "p3"]) == ["p3"]
+    assert index.delete(["p3", "nope", 1.7, True, "p3"]) == ["p3"]  # type: ignore[list-item]
     assert (len(index), index.count(), index.dim, index.embeds) == (3, 3, 8, False)
     assert ("p1" in index, "p3" in index, 5 in index) == (True, False, False)
     assert [passage.id for passage in index.get(["p2", "nope", "p3", "p0"])] == ["p2", "p0"]

@@ -212,3 +212,14 @@ def test_any_history_gives_what_a_plain_list_gives(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(snapshot, "COMPACT", 10)
     preselect_from(4, monkeypatch)
     run_state_machine_as_test(History, settings=settings(max_examples=30, stateful_step_count=15))
+
+
+class Owned(HybridIndex):
+    owner = "nobody"
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, by_pickle])
+def test_a_copy_of_a_subclass_keeps_the_class_and_its_attributes(copied: Any) -> None:
+    index = Owned()
+    index.owner = "me"
+    assert (type(copied(index)), copied(index).owner) == (Owned, "me")
