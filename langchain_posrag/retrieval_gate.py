@@ -18,6 +18,7 @@ from pydantic import Field, InstanceOf
 from langchain_posrag.documents import (
     DETAIL,
     check_documents,
+    check_query,
     copy_of,
     detail_of,
     id_of,
@@ -176,7 +177,7 @@ class RetrievalGate(CheckedOptions):
         """Retrieve with the config of the run around it, and decide."""
         run = callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
-            searched = self.gate.prepare(query)
+            searched = self.gate.prepare(check_query(query))
             below = patch_config(None, callbacks=run.get_child())
             documents = check_documents(self.retriever.invoke(searched, below, **options))
             decision = self.gate.decide_found(_found(query, searched, documents), self._embedder)
@@ -195,7 +196,7 @@ class RetrievalGate(CheckedOptions):
         """
         run = await callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
-            searched = await run_in_executor(None, self.gate.prepare, query)
+            searched = await run_in_executor(None, self.gate.prepare, check_query(query))
             below = patch_config(None, callbacks=run.get_child())
             documents = check_documents(await self.retriever.ainvoke(searched, below, **options))
             found = _found(query, searched, documents)
