@@ -143,7 +143,7 @@ class CAUS:
                 way_out = "the position profile of the model: give one, or its name"
             warnings.warn(
                 f"placement={self.placement!r} is not applied without psi=, {way_out}",
-                stacklevel=4,  # the caller of the constructor of a retriever
+                stacklevel=3,  # the caller of CAUS, which may be a retriever
             )
 
     @cached_property

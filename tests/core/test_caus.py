@@ -68,6 +68,12 @@ def test_what_does_not_exist_is_heard_of_when_it_is_made() -> None:
         CAUS(psi="gpt-0")
 
 
+def test_a_placement_without_psi_is_warned_of_where_it_is_written() -> None:
+    with pytest.warns(UserWarning, match="'inverse' is not applied without psi=") as told:
+        CAUS(placement="inverse")
+    assert told[0].filename == __file__
+
+
 @pytest.mark.parametrize(
     ("psi", "opened", "value", "reason"),
     [
