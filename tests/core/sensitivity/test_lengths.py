@@ -92,6 +92,15 @@ def test_longer_passages_are_another_length() -> None:
     assert "says little of 21" in decide_order(BOTH, k=21, tokens=2100).reason
 
 
+@pytest.mark.parametrize(("known", "asked"), [(1500, 2100), (2500, 3900)])
+def test_beyond_half_of_the_window_a_longer_prompt_is_extrapolated(known: int, asked: int) -> None:
+    """Also where what was measured lies beyond it; a shorter prompt is not."""
+    measured = replace(DEEP, tokens=known)
+    said = f"(extrapolated from {known:,} tokens of passages to {asked:,})"
+    assert decide_order(measured, k=10, tokens=asked).reason.endswith(said)
+    assert "interpolated" in decide_order(measured, k=10, tokens=0.85 * known).reason
+
+
 def test_a_length_of_less_than_half_the_passages_says_nothing() -> None:
     """Though it is nearer by tokens, as where passages are shorter than those of the probe."""
     assert decide_order(BOTH, k=10, tokens=300).reason.endswith(
