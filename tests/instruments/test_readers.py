@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import numpy as np
 import transformers
 from langchain_community.llms.huggingface_pipeline import HuggingFacePipeline
 
@@ -16,6 +17,7 @@ from instruments.cases import probe_questions
 from instruments.prompts import PROMPT
 from shared_core import PositionProfile, Probe, ProbeQuestion, decide_order
 from shared_core.generation.templates import ANSWER
+from shared_core.sensitivity.position_sensitivity import spread_slots
 from tests.core.attention.readers import READERS, reader
 
 NAMES = ("biased", "uniform")
@@ -63,6 +65,22 @@ def test_the_control_reads_every_slot_and_its_gate_stays_shut() -> None:
     assert min(found.accuracy) >= 0.90
     assert 0.97 <= found.interval[0] <= 1.0 <= found.interval[1] <= 1.03
     assert not decide_order(found).opened
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_each_shows_its_bias_or_none_at_every_length(name: str) -> None:
+    """In each row of the heatmap, by the probability of the answer, and to the gate."""
+    probes = [Probe(k=k, slots=spread_slots(k, 5), looks=1) for k in (4, 7, 10)]
+    measured = [probe.run(reader(name), questions(30)) for probe in probes]
+    found = PositionProfile.of_lengths(measured)
+    for row in found.by_length:
+        depths = row.accuracy_at(5)
+        if name == "biased":
+            assert max(depths[1:4]) < min(depths[0], depths[4]) - 0.1
+        else:
+            assert np.ptp(depths) < 0.02
+        assert decide_order(found, k=row.k).opened == (name == "biased")
 
 
 def test_a_pipeline_that_returns_its_prompt_is_graded_by_the_answer_alone() -> None:

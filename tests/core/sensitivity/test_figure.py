@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,3 +25,14 @@ def test_a_curve_is_drawn_in_the_format_of_the_suffix(tmp_path: Path) -> None:
         draw_profile(PROFILE, tmp_path / "c.docx")
     assert "<svg" in draw_profile(PROFILE, tmp_path / "c.svg").read_text()
     draw_profile(replace(PROFILE, model="a$b_{$", accuracy=(0.0, 0.0, 0.0)), tmp_path / "e.png")
+
+
+def test_several_lengths_are_a_heatmap(tmp_path: Path) -> None:
+    """A row for each, shortest first: its length, and its curve at five depths."""
+    short = PositionProfile(model="m", accuracy=(0.75, 0.5, 0.25), tokens=300, window=4000)
+    long = PositionProfile(model="m", k=9, slots=(0, 4, 8), accuracy=(0.9, 0.1, 0.9), tokens=900)
+    svg = draw_profile(PositionProfile.of_lengths([long, short]), tmp_path / "c.svg").read_text()
+    drawn = " ".join(re.findall("<!-- (.*) -->", svg))
+    assert "0% 25% 50% 75% 100%" in drawn
+    assert "k = 3 300 tokens 8% of the window k = 9 900 tokens" in drawn
+    assert "0.750 0.625 0.500 0.375 0.250 0.900 0.500 0.100 0.500 0.900" in drawn

@@ -110,6 +110,20 @@ def test_a_length_of_less_than_half_the_passages_says_nothing() -> None:
     assert "(measured with 3 passages" in decide_order(BOTH, k=6).reason
 
 
+def test_a_reader_without_a_bias_is_left_alone_at_every_length() -> None:
+    """False alarms over 200 seeds, at the lengths and between them."""
+    opened, rng = [], np.random.default_rng(0)
+    for _ in range(200):
+        cells = []
+        for k in (3, 5, 10):
+            rows = (rng.random((60, k)) < rng.uniform(0.3, 0.9, (60, 1))).astype(float)
+            means, outcomes = tuple(rows.mean(axis=0)), tuple(map(tuple, rows))
+            cells.append(PositionProfile(model="m", accuracy=means, outcomes=outcomes, n=60))
+        joined = PositionProfile.of_lengths(cells)
+        opened += [decide_order(joined, k=k).opened for k in (3, 4, 5, 7, 10)]
+    assert np.mean(opened) <= 0.05
+
+
 def test_the_index_of_the_paper_takes_the_cautious_one() -> None:
     assert decide_order(BOTH, k=10, rule="psi").opened
     decided = decide_order(BOTH, k=6, rule="psi")
