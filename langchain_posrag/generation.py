@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
@@ -82,6 +83,23 @@ class LangChainModel:
             ran out before there was a text.
         """
         return [self._answer(prompt) for prompt in prompts]
+
+    @staticmethod
+    def reranker(found: object) -> Callable[[str, Sequence[str]], Sequence[float]] | None:
+        """Return a compressor as a function from a question and texts to scores, else None.
+
+        The scores follow the order that comes back. Texts that the compressor drops come last.
+        """
+        if not isinstance(found, BaseDocumentCompressor):
+            return None
+
+        def scores(question: str, texts: Sequence[str]) -> list[float]:
+            documents = [Document(text, metadata={"at": at}) for at, text in enumerate(texts)]
+            kept = found.compress_documents(documents, question)
+            order = [*(document.metadata["at"] for document in kept), *range(len(texts))]
+            return [-order.index(at) for at in range(len(texts))]
+
+        return scores
 
     def _answer(self, prompt: str) -> str:
         answer = self.model.invoke(prompt)

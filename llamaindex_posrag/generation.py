@@ -7,6 +7,8 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRole
 from llama_index.core.llms import LLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, TextNode
 
 from shared_core.checking import check_count
 from shared_core.generation.fingerprint import fingerprint_of, source_of, without_addresses
@@ -64,6 +66,24 @@ class LlamaIndexModel:
             before there was a text.
         """
         return [self._answer(prompt) for prompt in prompts]
+
+    @staticmethod
+    def reranker(found: object) -> Callable[[str, Sequence[str]], Sequence[float]] | None:
+        """Return a postprocessor as a function from a question and texts to scores, else None.
+
+        The scores follow the order that comes back. Texts that the postprocessor drops come last.
+        """
+        if not isinstance(found, BaseNodePostprocessor):
+            return None
+
+        def scores(question: str, texts: Sequence[str]) -> list[float]:
+            nodes = [TextNode(id_=str(at), text=text) for at, text in enumerate(texts)]
+            given = [NodeWithScore(node=node) for node in nodes]
+            kept = found.postprocess_nodes(given, query_str=question)
+            order = [*(int(node.node_id) for node in kept), *range(len(texts))]
+            return [-order.index(at) for at in range(len(texts))]
+
+        return scores
 
     def _answer(self, prompt: str) -> str:
         if not self.llm.metadata.is_chat_model:

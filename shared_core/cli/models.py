@@ -19,6 +19,7 @@ from shared_core.comparison.retrieval import Reranker
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
 from shared_core.generation.loading import first_line
+from shared_core.generation.models import wrapper_of
 from shared_core.wording import counted, is_or_are
 
 HELP = (
@@ -31,8 +32,8 @@ LOCAL_HELP = (
     "module:attribute, which names a shared_core.HuggingFaceModel"
 )
 RERANKER_HELP = (
-    "cross-encoder for +rerank: a folder or a hub name; or module:attribute, a function from a "
-    "question and texts to scores"
+    "cross-encoder for +rerank: a folder or a hub name; or module:attribute, a LangChain "
+    "compressor, a LlamaIndex postprocessor, or a function from a question and texts to scores"
 )
 UNNOTICED = (
     "what the model imports or asks (a helper in another module, the contents of a list, an object "
@@ -197,9 +198,11 @@ def open_reranker(name: str | None) -> Reranker | None:
     module, colon, attribute = name.partition(":")
     if colon and not Path(name).exists():
         found = import_named(module, attribute, "reranker", f"give a {RERANKER_HELP}")
-        if not callable(found):
+        wrap = None if callable(found) else wrapper_of(type(found))
+        reranker = found if wrap is None else wrap.reranker(found)
+        if not callable(reranker):
             raise ValueError(f"{name} is not a reranker but {found!r}; give a {RERANKER_HELP}")
-        return cast(Reranker, found)
+        return cast(Reranker, reranker)
     return cross_encoder(name)
 
 

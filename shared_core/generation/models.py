@@ -7,13 +7,16 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from importlib.metadata import entry_points
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from shared_core.checking import check_counts_of
 from shared_core.generation.fingerprint import fingerprint_of, source_of
 
 GROUP = "posrag.models"
-"""Group of entry points, named after a framework's package: each loads what wraps its models."""
+"""Group of entry points, named after a framework's package: each loads what wraps its models.
+
+Its `reranker` wraps the rerankers of the framework for the command, and is None of other objects.
+"""
 
 UNNAMED = "unnamed function"
 """Name of a function without one, such as a lambda."""
@@ -118,7 +121,7 @@ def as_generator(model: object, *, name: str | None = None) -> Generator:
     if isinstance(model, type):
         raise TypeError(f"{_full_name(model)} is a class; give an instance of it, or {_ACCEPTED}")
     # Frameworks first: some of their models look like a Generator, others like a function.
-    wrap = _wrapper_of(type(model))
+    wrap = wrapper_of(type(model))
     if wrap is not None:
         return _named(wrap(model), name)
     if isinstance(model, Generator) and isinstance(model.name, str):
@@ -143,12 +146,12 @@ def _named(model: Generator, name: str | None) -> Generator:
     return renamed
 
 
-def _wrapper_of(kind: type) -> Callable[[object], Generator] | None:
+def wrapper_of(kind: type) -> Any:
+    """Return what wraps the models of the framework of a class, or None if there is none."""
     points = {point.name: point for point in entry_points(group=GROUP)}
     for package in (base.__module__.partition(".")[0] for base in kind.__mro__):
         if package in points:
-            wrapper: Callable[[object], Generator] = points[package].load()
-            return wrapper
+            return points[package].load()
     return None
 
 

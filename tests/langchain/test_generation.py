@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import openai
 import pytest
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import FakeListChatModel, FakeMessagesListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -16,6 +17,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
 
 from langchain_posrag.generation import LangChainModel, openai_endpoint
+from shared_core.cli.models import open_reranker
 from shared_core.errors import GenerationError, MissingExtraError
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
@@ -36,6 +38,30 @@ def serve() -> Iterator[Serve]:
     """Open a server that answers as it is told, until the test ends."""
     with ExitStack() as stack:
         yield lambda answer: stack.enter_context(OpenAIServer(answer))
+
+
+class LongestTwo(BaseDocumentCompressor):
+    """As rerankers do: new documents, of which it drops some."""
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Any = None
+    ) -> Sequence[Document]:
+        ranked = sorted(documents, key=lambda each: -len(each.page_content) * len(query))
+        return [Document(each.page_content, metadata=each.metadata) for each in ranked[:2]]
+
+
+RERANKER = LongestTwo()
+CHAIN: Runnable[str, str] = RunnableLambda(str.upper).with_retry()
+
+
+def test_a_compressor_is_a_reranker_of_the_command() -> None:
+    """Texts that it drops come last; a chain is none."""
+    rerank = open_reranker(f"{__name__}:RERANKER")
+    assert rerank is not None
+    scores = rerank("q", ["bb", "a", "ccc", "bb"])
+    assert sorted(range(4), key=lambda at: -scores[at]) == [2, 0, 1, 3]
+    with pytest.raises(ValueError, match=r":CHAIN is not a reranker .* a LangChain compressor"):
+        open_reranker(f"{__name__}:CHAIN")
 
 
 def endpoint(server: OpenAIServer, **options: Any) -> LangChainModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
@@ -14,8 +15,11 @@ from llama_index.core.base.llms.types import (
 )
 from llama_index.core.llms import MockLLM
 from llama_index.core.llms.callbacks import llm_chat_callback
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_posrag import LlamaIndexModel
+from shared_core.cli.models import open_reranker
 from tests.adapters.test_generation import Completing
 
 
@@ -39,6 +43,29 @@ class Chatting(Completing):
 def test_a_chat_model_is_sent_one_user_message() -> None:
     """And its thoughts are left out, so that they are not graded with the answer."""
     assert LlamaIndexModel(Chatting()).generate(["hello"]) == ["user said hello"]
+
+
+class LongestTwo(BaseNodePostprocessor):
+    """As rerankers do, it drops some."""
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        assert query_bundle is not None
+        return sorted(nodes, key=lambda each: -len(each.text) * len(query_bundle.query_str))[:2]
+
+
+RERANKER, MODEL = LongestTwo(), MockLLM()
+
+
+def test_a_postprocessor_is_a_reranker_of_the_command() -> None:
+    """Texts that it drops come last; a model is none."""
+    rerank = open_reranker(f"{__name__}:RERANKER")
+    assert rerank is not None
+    scores = rerank("q", ["bb", "a", "ccc", "bb"])
+    assert sorted(range(4), key=lambda at: -scores[at]) == [2, 0, 1, 3]
+    with pytest.raises(ValueError, match=r":MODEL is not a reranker .* LlamaIndex postprocessor"):
+        open_reranker(f"{__name__}:MODEL")
 
 
 def test_a_model_goes_by_its_own_name() -> None:
