@@ -65,6 +65,7 @@ def test_the_bare_command_says_what_to_do_first(capsys: pytest.CaptureFixture[st
     [
         (["demo"], "rich.console", "eval"),
         (["probe", "openai:m"], "langchain_openai", "openai"),
+        (["probe", "openai:m"], "langchain_core", "openai"),
         (["attention", "m"], "transformers", "models"),
     ],
 )
@@ -78,6 +79,8 @@ def test_what_is_not_installed_is_named_with_the_way_out(
     if arguments[1:2] == ["openai:m"] and not entry_points(group="posrag.endpoints"):
         pytest.skip("posrag is not installed")
     monkeypatch.setitem(sys.modules, absent, None)
+    for module in ("langchain_posrag", "langchain_posrag.generation"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     assert main.main(arguments) == 2
     error = capsys.readouterr().err
     package = absent.partition(".")[0]
