@@ -10,7 +10,7 @@ with transformers' own ``output_attentions=True`` (which needs eager attention; 
 and in the two rounds of attention-guided placement. Memory is the largest sum of tensors alive at
 once, the model's weights left out. Time is processor time: the systems take turns, and the least of
 each, which is what it takes when nothing else disturbs it, is given in multiples of the least of
-plain generation; then the median of the multiples within each turn.
+plain generation; then the median of the multiples within each turn, which the goals are for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOKENIZER = Path(__file__).parents[1] / "instruments" / "uniform"
 NEW = 32
 DOCUMENTS = 10
 EAGER_UP_TO = 4_000
-TARGETS = {1_000: (8, 1.05), 2_000: (18, None), 4_000: (40, 1.02), 8_000: (None, None)}
+TARGETS = {1_000: (8, 1.05), 2_000: (18, 1.05), 4_000: (40, 1.02), 8_000: (None, None)}
 EXTRA_MB = 2.0
 TWO_ROUNDS = 2.1
 EVERYTHING = [
@@ -47,7 +47,7 @@ EVERYTHING = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", type=int, nargs="*", default=[1_000, 2_000, 4_000, 8_000])
-    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--model", type=Path)
     options = parser.parse_args()
@@ -122,7 +122,7 @@ def report(
     plain = memory["plain generate"]
     for name in systems:
         beyond = "" if name == "plain generate" else f"{memory[name] - plain:+.2f}"
-        goal = goal_of(name, length, memory, times)
+        goal = goal_of(name, length, memory, medians)
         print(
             f"{length:>7} {name:24}{memory[name]:>9.1f}{beyond:>14}{times[name]:>7.3f}x"
             f"{medians[name]:>8.3f}x  {goal}",
@@ -130,15 +130,15 @@ def report(
         )
 
 
-def goal_of(name: str, length: int, memory: dict[str, float], times: dict[str, float]) -> str:
+def goal_of(name: str, length: int, memory: dict[str, float], medians: dict[str, float]) -> str:
     goals = TARGETS.get(round(length, -3), (None, None))
     if name == "rows recorded":
         said = [judged("beyond plain", memory[name] - memory["plain generate"], EXTRA_MB, "MB")]
         if goals[1] is not None:
-            said.append(judged("time", times[name], goals[1], "x"))
+            said.append(judged("time", medians[name], goals[1], "x"))
         return ", ".join(said)
     if name == "two rounds":
-        return judged("time", times[name], TWO_ROUNDS, "x")
+        return judged("time", medians[name], TWO_ROUNDS, "x")
     if name == "output_attentions=True":
         less = memory[name] / memory["rows recorded"]
         met = "met" if goals[0] is not None and less >= goals[0] else "missed"
