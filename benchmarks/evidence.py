@@ -186,7 +186,7 @@ PARTS = {
         "Table I of CAUS",
         "13 of 52 questions about the API of the installed PyTorch, of which the model answers "
         "none as asked in any arm, so that only the columns of retrieval say something. All 52 "
-        "would take hours, and these took some 90 minutes in several runs.",
+        "would take hours.",
         ("reproduce caus --model MODEL --n 13 --max-new-tokens 32 --output OUT/caus.json",),
     ),
 }
@@ -334,6 +334,7 @@ def missing() -> str:
 def document() -> str:
     """Return what the parts that were run have printed, as one page."""
     costs = json.loads((OUT / "cost.json").read_text("utf-8"))
+    hours = sum(cost["minutes"] for cost in costs.values()) / 60
     words = [
         "# Evidence: a real language model\n",
         "SmolLM2-135M-Instruct (Q4_1, read as float32) on Natural Questions: a weak reader. "
@@ -342,7 +343,8 @@ def document() -> str:
         "collection, ANSWERED without gold passages, UNLABELLED without answers. Of what was run, "
         "all is shown; "
         + missing()
-        + " Seeds are the defaults of the commands: 42 for the shuffled "
+        + f" The longest runs of all commands take {hours:.1f} hours together, beside other work."
+        " Seeds are the defaults of the commands: 42 for the shuffled "
         "documents of GoodPositions, else 0.\n",
     ]
     for name, part in PARTS.items():

@@ -335,7 +335,8 @@ def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:
     measured, asked, notes = f"{profile.k} passages", f"{k}", []
     if tokens is not None and profile.tokens is not None:
         far = tokens > FARTHEST * profile.tokens
-        if far or (profile.window and tokens > max(profile.window / 2, profile.tokens)):
+        longer = (1 + NEAR) * profile.tokens
+        if far or (profile.window and tokens > max(profile.window / 2, longer)):
             notes.append(
                 f"extrapolated from {profile.tokens:,.0f} tokens of passages to {tokens:,.0f}"
             )
