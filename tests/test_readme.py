@@ -182,9 +182,9 @@ def test_the_placement_that_contributors_are_shown_works() -> None:
 
 
 def test_there_are_snippets() -> None:
-    """And one of them shows what it prints."""
+    """And two of them show what they print."""
     assert len(SNIPPETS) >= 8
-    assert sum(bool(shown) for _, shown in SNIPPETS) == 1
+    assert sum(bool(shown) for _, shown in SNIPPETS) == 2
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
