@@ -405,7 +405,7 @@ class StoreEngine(Engine):
         stored = await self._stored(call, ids)
         there = {passage.id for passage in stored}
         missing = [id for id in ids if id in self.sparse and id not in there]
-        if missing and not self._same_ids:
+        if missing and self._same_ids is False:
             raise ValueError(
                 f"{self.store.name} has no {missing}, which BM25 has: give the ids of the store, "
                 "or build the retriever anew with documents that have these"
