@@ -257,6 +257,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         embeddings: Embeddings,
         *,
         collection: str = "posrag",
+        api_key: str | None = None,
+        timeout: float = 10.0,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
         """Search a collection in a database, which holds and scores both legs itself.
@@ -270,8 +272,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             Embeds documents and queries.
         collection
             Made when documents are first added.
+        api_key
+            Of Qdrant or Milvus; it may also stand in the address, ``qdrant://:key@host``.
+        timeout
+            Seconds after which a request is given up.
         **options
-            Attributes of the class. Those of the connection: `from_engine`.
+            Attributes of the class. Others of the connection: `from_engine`.
 
         Raises
         ------
@@ -280,7 +286,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         EngineError
             If the database does not answer.
         """
-        return cls.from_engine(connect(url, collection), embeddings, **options)
+        key = {} if api_key is None else {"api_key": api_key}
+        engine = connect(url, collection, timeout=timeout, **key)
+        return cls.from_engine(engine, embeddings, **options)
 
     @classmethod
     def from_engine(

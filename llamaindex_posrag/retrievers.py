@@ -264,6 +264,8 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         embed_model: BaseEmbedding,
         *,
         collection: str = "posrag",
+        api_key: str | None = None,
+        timeout: float = 10.0,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
         """Search a collection in a database, which holds and scores both legs itself.
@@ -277,8 +279,12 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
             Embeds nodes and queries.
         collection
             Made when nodes are first added.
+        api_key
+            Of Qdrant or Milvus; it may also stand in the address, ``qdrant://:key@host``.
+        timeout
+            Seconds after which a request is given up.
         **options
-            As in `from_nodes`. Those of the connection: `from_engine`.
+            As in `from_nodes`. Others of the connection: `from_engine`.
 
         Raises
         ------
@@ -287,7 +293,9 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         EngineError
             If the database does not answer.
         """
-        return cls.from_engine(connect(url, collection), embed_model, **options)
+        key = {} if api_key is None else {"api_key": api_key}
+        engine = connect(url, collection, timeout=timeout, **key)
+        return cls.from_engine(engine, embed_model, **options)
 
     @classmethod
     def from_engine(

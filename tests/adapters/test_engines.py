@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from shared_core.errors import EngineError
 
 from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, ids
 
@@ -76,3 +79,12 @@ def test_a_deep_copy_shares_the_connections(
     with pytest.raises(ValueError, match=r"PostgresEngine keeps its own .* from_url"):
         stored.save(tmp_path / "folder")
     stored.index.close()
+
+
+def test_a_key_and_a_time_limit_are_those_of_the_connection(adapter: Adapter) -> None:
+    """A server that accepts and never answers is given up after that time."""
+    pytest.importorskip("qdrant_client")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"qdrant://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(EngineError, match=r"does not answer within 0\.2 s"):
+            adapter.retriever.from_url(address, adapter.model(), timeout=0.2, api_key="secret")
