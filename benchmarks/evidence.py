@@ -48,6 +48,11 @@ CHUNK = 200
 """Characters of a chunk, where passages are cut."""
 RANKED = 10
 """Passages that the model ranks in one prompt."""
+ORDERS = (
+    "sequential,shuffle,inverse,u_shape,u_shape_best_last,max_relevance,min_distraction,"
+    "attention,two_round,distraction_aware"
+)
+"""All but the one that reads places in documents."""
 FILES = (
     "profile ",
     "curve ",
@@ -107,9 +112,8 @@ PARTS = {
             "--output OUT/orders.json",
             "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
             "logprob --pipelines hybrid --shuffles 1 --profile OUT/orders.json "
-            "--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies sequential,shuffle,inverse,"
-            "u_shape,u_shape_best_last,max_relevance,min_distraction,"
-            "attention,two_round,distraction_aware --output OUT/orders",
+            f"--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies {ORDERS} "
+            "--output OUT/orders",
             "compare --data ANSWERED --documents CHUNKS --model MODEL --n 40 -k 10 --graders "
             "logprob --pipelines hybrid --shuffles 1 "
             "--strategies sequential,shuffle,source_order --output OUT/source_order",
@@ -121,9 +125,8 @@ PARTS = {
         (
             "compare --data ASKED --documents DOCUMENTS --model MODEL --n 30 -k 5 --graders "
             "logprob --pipelines dense,sparse --shuffles 1 --profile OUT/orders.json "
-            "--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies sequential,shuffle,inverse,"
-            "u_shape,u_shape_best_last,max_relevance,min_distraction,"
-            "attention,two_round,distraction_aware --output OUT/retrievers",
+            f"--curve OUT/SmolLM2-135M-Instruct.Q4_1.json --strategies {ORDERS} "
+            "--output OUT/retrievers",
         ),
     ),
     "flips": Part(

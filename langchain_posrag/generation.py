@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from shared_core._extras import require
+from shared_core.attention.rounds import scores_of
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
 from shared_core.generation.fingerprint import fingerprint_of, source_of, without_addresses
@@ -93,11 +94,11 @@ class LangChainModel:
         if not isinstance(found, BaseDocumentCompressor):
             return None
 
-        def scores(question: str, texts: Sequence[str]) -> list[float]:
+        def scores(question: str, texts: Sequence[str]) -> Sequence[float]:
             documents = [Document(text, metadata={"at": at}) for at, text in enumerate(texts)]
             kept = found.compress_documents(documents, question)
             order = [*(document.metadata["at"] for document in kept), *range(len(texts))]
-            return [-order.index(at) for at in range(len(texts))]
+            return scores_of([*dict.fromkeys(order)])
 
         return scores
 

@@ -10,6 +10,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
+from shared_core.attention.rounds import scores_of
 from shared_core.checking import check_count
 from shared_core.generation.fingerprint import fingerprint_of, source_of, without_addresses
 from shared_core.generation.responses import check_ended
@@ -76,12 +77,12 @@ class LlamaIndexModel:
         if not isinstance(found, BaseNodePostprocessor):
             return None
 
-        def scores(question: str, texts: Sequence[str]) -> list[float]:
+        def scores(question: str, texts: Sequence[str]) -> Sequence[float]:
             nodes = [TextNode(id_=str(at), text=text) for at, text in enumerate(texts)]
             given = [NodeWithScore(node=node) for node in nodes]
             kept = found.postprocess_nodes(given, query_str=question)
             order = [*(int(node.node_id) for node in kept), *range(len(texts))]
-            return [-order.index(at) for at in range(len(texts))]
+            return scores_of([*dict.fromkeys(order)])
 
         return scores
 

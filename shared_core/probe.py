@@ -350,4 +350,4 @@ def _gate_is_sure(values: Scores, slots: tuple[int, ...], k: int, confidence: fl
         confidence=confidence,
     )
     gains = order_gains(profile)
-    return any(each.surely > 0 for each in gains) or all(each.gain <= 0 for each in gains)
+    return any(each.is_sure for each in gains) or all(each.gain <= 0 for each in gains)

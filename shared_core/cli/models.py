@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import re
 import sys
 from collections.abc import Sequence
 from functools import cache, partial
@@ -17,7 +16,7 @@ from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.cli.console import quiet_transformers
 from shared_core.comparison.retrieval import Reranker
-from shared_core.errors import MissingExtraError, PosragError
+from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
 from shared_core.generation.loading import first_line
 from shared_core.generation.models import wrapper_of
@@ -87,11 +86,10 @@ def open_model(
     endpoint = _endpoint(spec)
     if endpoint is not None:
         key = {} if asked else {"api_key": "none"}  # the key is no part of a model's fingerprint
-        try:
-            connect = endpoint.load()
-        except MissingExtraError as error:  # of the framework; that of the endpoint brings both
-            raise MissingExtraError(re.sub(r"\[.*\]", f"[{prefix}]", str(error))) from error
-        model = connect(rest, base_url=base_url, timeout=timeout, max_tokens=max_new_tokens, **key)
+        require("langchain_core", extra=prefix)  # its own extra brings the endpoint's package, too
+        model = endpoint.load()(
+            rest, base_url=base_url, timeout=timeout, max_tokens=max_new_tokens, **key
+        )
     elif base_url is not None:
         raise ValueError(f"--base-url is for endpoints, and {spec!r} is not one; MODEL is {HELP}")
     elif not colon or Path(spec).exists():

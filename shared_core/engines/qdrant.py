@@ -175,21 +175,20 @@ class QdrantEngine(SparseVectorEngine):
         exact = models.SearchParams(exact=self.exact)
         params = None if self._in_python else exact  # it searches exactly, and warns of them
         for weights, vector in zip(asked, vectors, strict=True):
-            words = {"query": _sparse(weights), "using": "sparse", "filter": passing}
-            matching = models.Prefetch(**words, limit=depth)
-            for prefetched in ([], [matching]) if weights else ([],):
-                requests.append(
-                    models.QueryRequest(
-                        query=vector.tolist(),
-                        using="dense",
-                        params=params,
-                        prefetch=prefetched,
-                        filter=passing,
-                        limit=depth,
-                        with_payload=FIELDS,
-                        with_vector=["sparse"],
-                    )
-                )
+            nearest = partial(
+                models.QueryRequest,
+                query=vector.tolist(),
+                using="dense",
+                params=params,
+                filter=passing,
+                limit=depth,
+                with_payload=FIELDS,
+                with_vector=["sparse"],
+            )
+            requests.append(nearest(prefetch=[]))
+            if weights:
+                words = {"query": _sparse(weights), "using": "sparse", "filter": passing}
+                requests.append(nearest(prefetch=[models.Prefetch(**words, limit=depth)]))
         answers = iter(self._ask("query_batch_points", self.collection, requests))
         hits = []
         for weights in asked:

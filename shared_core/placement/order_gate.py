@@ -206,6 +206,11 @@ class OrderGain:
         return self.gain if self.profile.n is None else -math.inf
 
     @property
+    def is_sure(self) -> bool:
+        """Whether what it gains at least is above zero, and above rounding."""
+        return self.surely > ROUNDING
+
+    @property
     def points(self) -> str:
         """The gain in points, with its interval."""
         bounds = self.interval and " [{:+.1f}, {:+.1f}]".format(*(100 * x for x in self.interval))
@@ -247,7 +252,7 @@ def _by_gain(
         reason = f"{whose} was measured with {farthest.k} passages, which says little of {k}"
         return _decision(None, k, farthest, farthest.psi, reason)
     best = _best(nearest, candidates, k, hit_rates)
-    known, opened = best.profile, best.surely > ROUNDING
+    known, opened = best.profile, best.is_sure
     name, what = best.placement.name, "should be" if opened else "is not surely"
     reason = (
         f"{name} {what} better than the ranked order: "
