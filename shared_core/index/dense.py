@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
@@ -208,7 +209,7 @@ class DenseSnapshot:
         allowed
             Rows that may be found, shape (rows,); all by default.
         """
-        if allowed is not None and FEW * int(np.count_nonzero(allowed)) <= allowed.size:
+        if allowed is not None and _few(allowed):
             rows = allowed.nonzero()[0]
             return [top_k(rows, self.scores_of_rows(each, rows), depth) for each in queries]
         if self.ann is not None:
@@ -221,19 +222,29 @@ class DenseSnapshot:
             return kernels.vectors_at(self.vectors, query, rows)
         return np.asarray(np.vecdot(self.vectors[rows], query), np.float64)
 
+    def scan(self, allowed: Bools | None) -> kernels.Scan | None:
+        """Return what the kernels search for allowed rows; None where FAISS or numpy does it."""
+        if not kernels.built or self.ann is not None or (allowed is not None and _few(allowed)):
+            return None
+        return self._scan
+
+    @cached_property
+    def _scan(self) -> kernels.Scan:
+        copies = self.copies
+        if copies is None:
+            return kernels.Scan(self.vectors)
+        rounding = max(ROUNDING, self.vectors.shape[1] * 2.0**-24)
+        bounds = copies.scale, copies.margin, copies.longest, rounding
+        return kernels.Scan(self.vectors, copies.codes.rows, *bounds)
+
     def _scanned(self, queries: Vectors, depth: int, allowed: Bools | None) -> list[Found]:
         """Score all rows, or prove by their copies that others score higher."""
-        vectors, copies = self.vectors, self.copies
         if not kernels.built:
             rows = np.arange(self.size) if allowed is None else allowed.nonzero()[0]
-            return [top_k(rows, np.vecdot(vectors, each)[rows], depth) for each in queries]
-        scan = kernels.Scan(vectors)
-        if copies is not None:
-            rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
-            scan = kernels.Scan(
-                vectors, copies.codes.rows, copies.scale, copies.margin, copies.longest, rounding
-            )
-        return kernels.best_vectors(scan, queries, depth, allowed)
+            return [top_k(rows, np.vecdot(self.vectors, each)[rows], depth) for each in queries]
+        words: tuple[kernels.Words, ...] = (([], []),) * len(queries)
+        pools = kernels.pools(self._scan, queries, (), words, (0.0, 1.0), self.size, depth, allowed)
+        return [(rows, scores) for rows, scores, _ in pools]
 
     def _rescored(self, ann: AnnIndex, query: Vectors, depth: int, allowed: Bools | None) -> Found:
         """Score what FAISS proposes and the rows it lacks; all rows where it finds too few."""
@@ -259,6 +270,11 @@ class DenseSnapshot:
     def compacted(self, keep: Bools) -> DenseSnapshot:
         """Return a snapshot of only the rows in `keep`, renumbered in order."""
         return DenseSnapshot(self.metric, self.kind).extended(self.vectors[keep])
+
+
+def _few(allowed: Bools) -> bool:
+    """Return whether so few rows are allowed that only those are scored."""
+    return FEW * int(np.count_nonzero(allowed)) <= allowed.size
 
 
 def _largest(values: Vectors) -> float:

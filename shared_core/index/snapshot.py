@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from shared_core.arrays import Bools, Found, Vectors, distinct
+from shared_core.arrays import Bools, Found, Rows, Scores, Vectors, distinct
 from shared_core.index.dense import DenseSnapshot
 from shared_core.index.metadata import MetadataColumns, Where
-from shared_core.index.sparse.query import SparseQuery, sparse_top_k
+from shared_core.index.sparse.query import SparseQuery, pools_by_kernels, sparse_top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.neighbour_spans import PassageNeighbours
 from shared_core.types import Passage, Pool, Query
@@ -177,10 +177,18 @@ def pools(
         block = queries[start : start + BLOCK]
         vectors = np.array([snapshot.dense.unit(query.vector) for query in block])
         words = [SparseQuery(snapshot.sparse, query.text) for query in block]
-        dense_hits = snapshot.dense.top_k(vectors, depth, allowed)
-        sparse_hits = sparse_top_k(words, depth, allowed)
-        for each in zip(block, vectors, words, dense_hits, sparse_hits, strict=True):
-            yield _pool(snapshot, *each)
+        scan = snapshot.dense.scan(allowed)
+        if scan is not None:
+            found = pools_by_kernels(words, depth, allowed, scan, vectors)
+        else:
+            dense_hits = snapshot.dense.top_k(vectors, depth, allowed)
+            sparse_hits = sparse_top_k(words, depth, allowed)
+            legs = zip(vectors, words, dense_hits, sparse_hits, strict=True)
+            found = [_scored(snapshot, *each) for each in legs]
+        for query, (rows, dense, sparse) in zip(block, found, strict=True):
+            nearest = float(dense.max()) if snapshot.dense.metric == "cosine" else None
+            passages = RowPassages(snapshot.passages, rows.tolist())
+            yield Pool(passages, dense, sparse, nearest=nearest, query=query.text.strip())
 
 
 class RowPassages(Sequence[Passage]):
@@ -199,20 +207,13 @@ class RowPassages(Sequence[Passage]):
         return self._passages[self._rows[at]]
 
 
-def _pool(
+def _scored(
     snapshot: HybridSnapshot,
-    query: Query,
     vector: Vectors,
     words: SparseQuery,
     dense_hits: Found,
     sparse_hits: Found,
-) -> Pool:
+) -> tuple[Rows, Scores, Scores]:
+    """Return the rows that either leg found, ascending, and both scores of each."""
     rows = distinct(np.concatenate([dense_hits[0], sparse_hits[0]]))
-    dense = snapshot.dense.scores_of_rows(vector, rows)
-    return Pool(
-        RowPassages(snapshot.passages, rows.tolist()),
-        dense,
-        words.scores_of_rows(rows),
-        nearest=float(dense.max()) if snapshot.dense.metric == "cosine" else None,
-        query=query.text.strip(),
-    )
+    return rows, snapshot.dense.scores_of_rows(vector, rows), words.scores_of_rows(rows)

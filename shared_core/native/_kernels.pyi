@@ -1,23 +1,22 @@
 # The compiled module; see kernels.py, which gives its functions arrays to return.
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.native.kernels import Norm, Postings, Ranked, Scan
+from shared_core.native.kernels import Norm, Postings, Ranked, Scan, Words
 
 INTERFACE: int
 
-def best_vectors(
-    scan: Scan, queries: Vectors, k: int, allowed: Bools | None, /
-) -> list[tuple[bytearray, bytearray]]: ...
-def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
-def best_postings(
+def pools(
+    scan: Scan | None,
+    vectors: Vectors | None,
     segments: tuple[Postings, ...],
-    queries: tuple[tuple[list[int], list[float]], ...],
+    words: tuple[Words, ...],
     norm: Norm,
     size: int,
     k: int,
     allowed: Bools | None,
     /,
-) -> list[tuple[bytearray, bytearray]]: ...
+) -> list[tuple[bytearray, bytearray, bytearray, int]]: ...
+def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
 def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],

@@ -62,17 +62,3 @@ int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows)
     give_back(view);
     return -1;
 }
-
-PyObject *found_rows(const Py_ssize_t *rows, Py_ssize_t n, double **scores)
-{
-    PyObject *parts[] = {
-        PyByteArray_FromStringAndSize((const char *)rows, n * (Py_ssize_t)sizeof *rows),
-        PyByteArray_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof **scores),
-    };
-    PyObject *found = parts[0] && parts[1] ? PyTuple_Pack(2, parts[0], parts[1]) : NULL;
-    if (found)
-        *scores = (double *)PyByteArray_AsString(parts[1]);
-    Py_XDECREF(parts[0]);
-    Py_XDECREF(parts[1]);
-    return found;
-}

@@ -139,8 +139,7 @@ VECTORISED static void add_scores(const List *list, const Py_ssize_t *rows, Py_s
             scores[i] += posting_score(list, list->wide, places[i], norm);
 }
 
-/* The scores of some rows, 0 without a term. */
-static void word_scores(const Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores)
+void word_scores(const Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores)
 {
     memset(scores, 0, (size_t)n * sizeof *scores);
     for (Py_ssize_t at = 0; at < n; at += BLOCK) {

@@ -11,23 +11,6 @@
 #define DEARER 3           /* looking a row up takes as long as scanning this many postings */
 #define LONG_SEARCH 30000  /* postings from which other threads may run meanwhile */
 
-/* The best k rows, and others that are yet to be dropped. */
-typedef struct {
-    Py_ssize_t k, size, room;
-    double cut; /* later rows have to exceed it */
-    double *scores;
-    Py_ssize_t *rows; /* ascending */
-} Best;
-
-/* A search: its terms, the weightiest first, and its result. */
-typedef struct {
-    Words words;
-    double *rest;        /* by term: the most that it and those after it add to a score */
-    Py_ssize_t needed;   /* a row without one of this many terms cannot be among the best k */
-    const char *allowed; /* by row, or NULL */
-    Best best;
-} Search;
-
 static int best_open(Best *best, Py_ssize_t k)
 {
     Py_ssize_t room = 3 * (k < BLOCK ? BLOCK : k);
@@ -300,7 +283,7 @@ static void search_segment(Search *search, List *lists, double *scores)
     }
 }
 
-static void search_close(Search *search)
+void search_close(Search *search)
 {
     best_close(&search->best);
     free(search->rest);
@@ -328,8 +311,7 @@ static void search_words(Search *search)
     best_cut(&search->best);
 }
 
-/* Find the best of each search; other threads may run meanwhile if that takes long. */
-static void search_all(Search *searches, Py_ssize_t m)
+void search_all(Search *searches, Py_ssize_t m)
 {
     Py_ssize_t postings = 0;
     for (Py_ssize_t i = 0; i < m; i++)
@@ -341,18 +323,8 @@ static void search_all(Search *searches, Py_ssize_t m)
         PyEval_RestoreThread(others);
 }
 
-static PyObject *found_by(const Best *best)
-{
-    double *scores;
-    PyObject *found = found_rows(best->rows, best->size, &scores);
-    if (found)
-        memcpy(scores, best->scores, (size_t)best->size * sizeof *scores);
-    return found;
-}
-
-/* Prepare a search for a query, a tuple of terms and weights. Close it in any case. */
-static int search_open(Search *search, PyObject *segments, PyObject *query, Norm norm,
-                       Py_ssize_t rows, Py_ssize_t k)
+int search_open(Search *search, PyObject *segments, PyObject *query, Norm norm, Py_ssize_t rows,
+                Py_ssize_t k)
 {
     PyObject *terms, *weights;
     if (!PyTuple_Check(query)) {
@@ -369,39 +341,4 @@ static int search_open(Search *search, PyObject *segments, PyObject *query, Norm
         return 0;
     PyErr_NoMemory();
     return -1;
-}
-
-PyObject *best_postings(PyObject *module, PyObject *args)
-{
-    PyObject *segments, *queries, *allowed_array, *found = NULL;
-    Py_buffer allowed = {0};
-    Norm norm;
-    Py_ssize_t n, k;
-    if (!PyArg_ParseTuple(args, "O!O!(dd)nnO", &PyTuple_Type, &segments, &PyTuple_Type, &queries,
-                          &norm.slope, &norm.base, &n, &k, &allowed_array) ||
-        check_k(k) < 0 || borrow_allowed(allowed_array, &allowed, n) < 0)
-        return NULL;
-    Py_ssize_t m = PyTuple_Size(queries);
-    Search *searches = calloc((size_t)m + 1, sizeof *searches);
-    int failed = !searches;
-    if (failed)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < m && !failed; i++) {
-        searches[i].allowed = allowed.buf;
-        failed = search_open(searches + i, segments, PyTuple_GetItem(queries, i), norm, n, k) < 0;
-    }
-    if (!failed) {
-        search_all(searches, m);
-        found = PyList_New(m);
-    }
-    for (Py_ssize_t i = 0; found && i < m; i++) {
-        PyObject *rows = found_by(&searches[i].best);
-        if (!rows || PyList_SetItem(found, i, rows) < 0)
-            Py_CLEAR(found);
-    }
-    for (Py_ssize_t i = 0; searches && i < m; i++)
-        search_close(searches + i);
-    free(searches);
-    give_back(&allowed);
-    return found;
 }

@@ -82,14 +82,6 @@ static int32_t key_of(float value)
     return key < 0 ? key ^ INT32_MAX : key;
 }
 
-static float float_of(int32_t key)
-{
-    float value;
-    key = key < 0 ? key ^ INT32_MAX : key;
-    memcpy(&value, &key, sizeof value);
-    return value;
-}
-
 /* A vector rounded to bytes, and the same numbers in two bytes each. */
 typedef struct {
     int8_t *bytes;
@@ -145,16 +137,6 @@ void choose_products(void)
     }
 #endif
 }
-
-/* Vectors, and 8-bit copies of the first `copied` of them; see `Scan` in kernels.py. */
-typedef struct {
-    Py_buffer views[2];
-    const float *vectors;
-    const uint8_t *codes;
-    Py_ssize_t rows, copied, dim;
-    double scale, margin, longest, rounding;
-    const char *allowed; /* by row, or NULL */
-} Dense;
 
 /* Round a vector to bytes, and return the most by which products with the copies of two rows can be
  * off together, in units of the products.
@@ -247,10 +229,8 @@ static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
     return 0;
 }
 
-/* Find the k rows nearest to each of m queries; other threads may run meanwhile if that takes long.
- * Close each result in any case. */
-static int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k,
-                           Near *found)
+int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k,
+                    Near *found)
 {
     size_t components = (size_t)(m * dense->dim) + LINE;
     int8_t *bytes = malloc(components);
@@ -285,8 +265,8 @@ static int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t 
     return failed ? -1 : 0;
 }
 
-static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, const char *kind,
-                         int size, Py_ssize_t dim)
+int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, const char *kind, int size,
+                  Py_ssize_t dim)
 {
     if (borrow(array, view, name, kind, size) < 0)
         return -1;
@@ -296,8 +276,7 @@ static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, con
     return -1;
 }
 
-/* Borrow the arrays of a `Scan`. Close it in any case. */
-static int dense_open(Dense *dense, PyObject *scan)
+int dense_open(Dense *dense, PyObject *scan)
 {
     PyObject *vectors, *codes;
     *dense = (Dense){0};
@@ -324,60 +303,21 @@ static int dense_open(Dense *dense, PyObject *scan)
     return -1;
 }
 
-static void dense_close(Dense *dense)
+void dense_close(Dense *dense)
 {
     give_back(dense->views + 1);
     give_back(dense->views);
 }
 
-PyObject *best_vectors(PyObject *module, PyObject *args)
-{
-    PyObject *scan, *query_array, *marks, *found = NULL;
-    Py_buffer queries = {0}, allowed = {0};
-    Dense dense;
-    Near *nearest = NULL;
-    Py_ssize_t k, m = 0;
-    if (!PyArg_ParseTuple(args, "OOnO", &scan, &query_array, &k, &marks) || check_k(k) < 0)
-        return NULL;
-    if (dense_open(&dense, scan) < 0 ||
-        borrow_matrix(query_array, &queries, "queries", "f", 4, dense.dim) < 0 ||
-        borrow_allowed(marks, &allowed, dense.rows) < 0)
-        goto done;
-    dense.allowed = allowed.buf;
-    m = queries.shape[0];
-    nearest = calloc((size_t)m + 1, sizeof *nearest);
-    if (!nearest)
-        PyErr_NoMemory();
-    else if (nearest_vectors(&dense, queries.buf, m, k, nearest) == 0)
-        found = PyList_New(m);
-    for (Py_ssize_t i = 0; found && i < m; i++) {
-        double *scores;
-        PyObject *rows = found_rows(nearest[i].rows, nearest[i].size, &scores);
-        for (Py_ssize_t j = 0; rows && j < nearest[i].size; j++)
-            scores[j] = float_of(nearest[i].keys[j]);
-        if (!rows || PyList_SetItem(found, i, rows) < 0)
-            Py_CLEAR(found);
-    }
-done:
-    for (Py_ssize_t i = 0; nearest && i < m; i++)
-        near_close(nearest + i);
-    free(nearest);
-    give_back(&allowed);
-    give_back(&queries);
-    dense_close(&dense);
-    return found;
-}
-
-/* The products of a query with some rows of vectors. */
-static void vector_scores(const float *vectors, const float *query, Py_ssize_t dim,
-                          const Py_ssize_t *rows, Py_ssize_t n, double *scores)
+void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,
+                   Py_ssize_t n, double *scores)
 {
     float products[BLOCK];
     for (Py_ssize_t at = 0; at < n; at += BLOCK) {
         Py_ssize_t size = n - at < BLOCK ? n - at : BLOCK;
         float_products(vectors, dim, query, rows + at, size, products);
         for (Py_ssize_t i = 0; i < size; i++)
-            scores[at + i] = products[i] + 0.0f; /* no negative zero, as from `float_of` */
+            scores[at + i] = products[i] + 0.0f; /* no negative zero */
     }
 }
 

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 12 /* as in kernels.py; goes up when a signature or a result changes */
+#define INTERFACE 13 /* as in kernels.py; goes up when a signature or a result changes */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -51,8 +51,9 @@ int check_k(Py_ssize_t k);
 /* Borrow the marks of rows that may be found, or nothing if they are None: all may. */
 int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows);
 
-/* Rows that were found, and room for their scores, as a tuple of two bytearrays. */
-PyObject *found_rows(const Py_ssize_t *rows, Py_ssize_t n, double **scores);
+/* Borrow vectors, of `dim` components or, if that is 0, of any number. */
+int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, const char *kind, int size,
+                  Py_ssize_t dim);
 
 /* ----------------------------------------------------------------------------------- nearest.c */
 
@@ -84,6 +85,29 @@ void near_cut(Near *near);
 
 void choose_products(void); /* once, before any search */
 
+/* Vectors, and 8-bit copies of the first `copied` of them; see `Scan` in kernels.py. */
+typedef struct {
+    Py_buffer views[2];
+    const float *vectors;
+    const uint8_t *codes;
+    Py_ssize_t rows, copied, dim;
+    double scale, margin, longest, rounding;
+    const char *allowed; /* by row, or NULL */
+} Dense;
+
+/* Borrow the arrays of a `Scan`. Close it in any case. */
+int dense_open(Dense *dense, PyObject *scan);
+void dense_close(Dense *dense);
+
+/* Find the k rows nearest to each of m queries; other threads may run meanwhile if that takes long.
+ * Close each result in any case. */
+int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k,
+                    Near *found);
+
+/* The products of a query with some rows of vectors. */
+void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,
+                   Py_ssize_t n, double *scores);
+
 /* -------------------------------------------------------------------------------------- bm25.c */
 
 /* The length normalisation, positive. */
@@ -110,10 +134,13 @@ typedef struct {
     Norm norm;
 } Words;
 
-/* Borrow the postings; arguments as in `best_postings` of kernels.py. Close it in any case. */
+/* Borrow the postings; arguments as in `pools` of kernels.py. Close it in any case. */
 int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
                Py_ssize_t rows);
 void words_close(Words *words);
+
+/* The scores of some rows, 0 without a term. */
+void word_scores(const Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
 
 /* Find the place of `value` among ascending `values`, or where it would be, from `at` on. */
 Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value);
@@ -129,11 +156,37 @@ static INLINED double posting_score(const List *list, int wide, Py_ssize_t at, N
     return list->weight * (count / (count + (length * norm.slope + norm.base)));
 }
 
+/* ------------------------------------------------------------------------------- bm25_search.c */
+
+/* The best k rows, and others that are yet to be dropped. */
+typedef struct {
+    Py_ssize_t k, size, room;
+    double cut; /* later rows have to exceed it */
+    double *scores;
+    Py_ssize_t *rows; /* ascending */
+} Best;
+
+/* A search: its terms, the weightiest first, and its result. */
+typedef struct {
+    Words words;
+    double *rest;        /* by term: the most that it and those after it add to a score */
+    Py_ssize_t needed;   /* a row without one of this many terms cannot be among the best k */
+    const char *allowed; /* by row, or NULL */
+    Best best;
+} Search;
+
+/* Prepare a search for a query, a tuple of terms and weights. Close it in any case. */
+int search_open(Search *search, PyObject *segments, PyObject *query, Norm norm, Py_ssize_t rows,
+                Py_ssize_t k);
+void search_close(Search *search);
+
+/* Find the best of each search; other threads may run meanwhile if that takes long. */
+void search_all(Search *searches, Py_ssize_t m);
+
 /* ----------------------------------------------------------------------- what Python can call */
 
-PyObject *best_vectors(PyObject *module, PyObject *args);
 PyObject *vectors_at(PyObject *module, PyObject *args);
-PyObject *best_postings(PyObject *module, PyObject *args);
+PyObject *pools(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);
 PyObject *ranked(PyObject *module, PyObject *args);
 

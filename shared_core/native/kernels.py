@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 
-INTERFACE = 12
+INTERFACE = 13
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -28,6 +28,9 @@ Narrow: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
 Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow, Ints]
 """A `shared_core.index.sparse.postings.Segment`."""
+
+Words: TypeAlias = tuple[list[int], list[float]]
+"""Terms of a query and their weights, each of shape (t,)."""
 
 Norm: TypeAlias = tuple[float, float]
 """Slope and base of a length normalisation; see `shared_core.index.sparse.bm25.BM25Options`."""
@@ -59,26 +62,53 @@ class Scan(NamedTuple):
     rounding: float = 0.0
 
 
-def best_vectors(scan: Scan, queries: Vectors, k: int, allowed: Bools | None) -> list[Found]:
-    """Return for each query the rows of the best `k` products; ties go to earlier rows.
+def pools(
+    scan: Scan | None,
+    vectors: Vectors | None,
+    segments: tuple[Postings, ...],
+    words: tuple[Words, ...],
+    norm: Norm,
+    size: int,
+    k: int,
+    allowed: Bools | None,
+) -> list[tuple[Rows, Scores, Scores]]:
+    """Return for each query the best `k` rows of either leg, ascending, and both scores of each.
 
-    A row is left out after the scan of the 8-bit copies only if its product is further below the
-    k-th best than the rounding to bytes can explain. Other threads run meanwhile if this takes
+    Ties for the last places of a leg go to earlier rows. Other threads run meanwhile if this takes
     long.
+
+    The dense leg leaves a row out after the scan of the 8-bit copies only if its product is further
+    below the k-th best than the rounding to bytes can explain. The sparse one finds rows that hold
+    a term; their score is the sum over the terms, in that order, of
+    ``weight * (count / (count + (length * slope + base)))``. It is fastest with the weightiest
+    first.
 
     Parameters
     ----------
-    scan
-        See `Scan`.
-    queries
-        Shape (m, dim).
+    scan, vectors
+        See `Scan`, and the queries, shape (m, dim). None: there is no dense leg.
+    segments
+        In row order. Rows must ascend within a term, which is not checked.
+    words
+        The terms of each of m queries, and their weights.
+    norm
+        Slope and base, both at least 0 and not both 0.
+    size
+        Number of rows.
     k
         At least 1.
     allowed
-        Rows that may be found, shape (rows,); None: all.
+        Rows that may be found, shape (size,); None: all.
     """
-    found = _kernels.best_vectors(scan, queries, k, allowed)
-    return [(np.frombuffer(rows, np.intp), np.frombuffer(scores)) for rows, scores in found]
+    found = _kernels.pools(scan, vectors, segments, words, norm, size, k, allowed)
+    return [
+        (
+            np.frombuffer(rows, np.intp, n),
+            np.frombuffer(dense, count=n),
+            np.frombuffer(sparse, count=n),
+        )
+        for rows, dense, sparse, n in found
+    ]
 
 
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
@@ -92,39 +122,6 @@ def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
     return np.frombuffer(_kernels.vectors_at(vectors, query, rows), np.float64)
 
 
-def best_postings(
-    segments: tuple[Postings, ...],
-    queries: tuple[tuple[list[int], list[float]], ...],
-    norm: Norm,
-    size: int,
-    k: int,
-    allowed: Bools | None,
-) -> list[Found]:
-    """Return for each query the best `k` rows that hold a term; ties go to earlier rows.
-
-    A row's score is the sum over the terms, in that order, of
-    ``weight * (count / (count + (length * slope + base)))``. The search is fastest with the
-    weightiest first. Other threads run meanwhile if this takes long.
-
-    Parameters
-    ----------
-    segments
-        In row order. Rows must ascend within a term, which is not checked.
-    queries
-        Terms and weights, each of shape (t,).
-    norm
-        Slope and base, both at least 0 and not both 0.
-    size
-        Number of rows.
-    k
-        At least 1.
-    allowed
-        Rows that may be found, shape (size,); None: all.
-    """
-    found = _kernels.best_postings(segments, queries, norm, size, k, allowed)
-    return [(np.frombuffer(rows, np.intp), np.frombuffer(scores)) for rows, scores in found]
-
-
 def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],
@@ -133,7 +130,7 @@ def postings_at(
     size: int,
     rows: Rows,
 ) -> Scores:
-    """Return the scores of `rows` as in `best_postings`, 0 without a term.
+    """Return the scores of `rows` as in `pools`, 0 without a term.
 
     Raises
     ------

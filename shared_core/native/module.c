@@ -3,9 +3,8 @@
 #include "kernels.h"
 
 static PyMethodDef functions[] = {
-    {"best_vectors", best_vectors, METH_VARARGS, NULL},
     {"vectors_at", vectors_at, METH_VARARGS, NULL},
-    {"best_postings", best_postings, METH_VARARGS, NULL},
+    {"pools", pools, METH_VARARGS, NULL},
     {"postings_at", postings_at, METH_VARARGS, NULL},
     {"ranked", ranked, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

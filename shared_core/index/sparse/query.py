@@ -11,11 +11,11 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found, Rows, Scores, top_k
+from shared_core.arrays import Bools, Found, Rows, Scores, Vectors, top_k
 from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.index.tokenize import tokenize
 from shared_core.native import kernels
-from shared_core.native.kernels import Norm
+from shared_core.native.kernels import Norm, Scan
 
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Kana, Chinese."""
@@ -115,11 +115,25 @@ def sparse_top_k(
     allowed
         Rows that may be found, shape (rows,), no deleted ones; None: all.
     """
-    snapshot = queries[0].snapshot
     if not kernels.built:
         return [query.top_k(k, allowed) for query in queries]
+    pools = pools_by_kernels(queries, k, allowed)
+    return [(rows, sparse) for rows, _, sparse in pools]
+
+
+def pools_by_kernels(
+    queries: Sequence[SparseQuery],
+    k: int,
+    allowed: Bools | None,
+    scan: Scan | None = None,
+    vectors: Vectors | None = None,
+) -> list[tuple[Rows, Scores, Scores]]:
+    """Return what `kernels.pools` does for queries, all against the same snapshot."""
+    snapshot = queries[0].snapshot
     words = tuple([(query.terms, query.weights) for query in queries])
-    return kernels.best_postings(snapshot.segments, words, snapshot.norm, snapshot.size, k, allowed)
+    return kernels.pools(
+        scan, vectors, snapshot.segments, words, snapshot.norm, snapshot.size, k, allowed
+    )
 
 
 def _warn_if_unspaced(text: str) -> None:

@@ -44,6 +44,14 @@ def scores(rng: np.random.Generator, n: int, values: int) -> np.ndarray:
     return rng.integers(-values, values, n) / rng.choice([-1.0, 1.0, 3.0], n)
 
 
+def best_vectors(scan: kernels.Scan, queries: np.ndarray, k: int, allowed: Any) -> Any:
+    """The pools of queries without words."""
+    words: Any = (([], []),) * len(queries)
+    pools = kernels.pools(scan, queries, (), words, (0.0, 1.0), len(scan.vectors), k, allowed)
+    assert not any(sparse.any() for _, _, sparse in pools)
+    return [(rows, dense) for rows, dense, _ in pools]
+
+
 @needs_kernels
 @given(
     seed=st.integers(0, 10_000),
@@ -70,7 +78,7 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         scan = kernels.Scan(
             vectors, made.codes.rows, made.scale, made.margin, made.longest, rounding
         )
-    found = kernels.best_vectors(scan, queries, k, allowed)
+    found = best_vectors(scan, queries, k, allowed)
     for query, (rows, scores) in zip(queries, found, strict=True):
         products = kernels.vectors_at(vectors, query, np.arange(n))
         np.testing.assert_allclose(products, vectors @ query, atol=1e-4, rtol=1e-4)
@@ -78,7 +86,7 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         best = sorted(findable, key=lambda row: (-products[row], row))[:k]
         assert rows.tolist() == sorted(best)
         assert scores.tolist() == products[rows].tolist()
-        ((alone, same),) = kernels.best_vectors(scan, query[None], k, allowed)
+        ((alone, same),) = best_vectors(scan, query[None], k, allowed)
         assert (alone.tolist(), same.tolist()) == (rows.tolist(), scores.tolist())
 
 
@@ -95,11 +103,11 @@ POSTINGS = {
 
 def search(*, terms: Any = (0,), weights: Any = (1.0,), k: int = 1, **parts: np.ndarray) -> Any:
     segment, query = tuple((POSTINGS | parts).values()), ([*terms], [*weights])
-    return kernels.best_postings((segment,), (query,), (0.1, 1.0), 4, k, None)  # type: ignore[arg-type]
+    return kernels.pools(None, None, (segment,), (query,), (0.1, 1.0), 4, k, None)  # type: ignore[arg-type]
 
 
 def nearest(queries: np.ndarray = F, k: int = 1, allowed: Any = None, **scan: Any) -> Any:
-    return kernels.best_vectors(kernels.Scan(**{"vectors": F} | scan), queries, k, allowed)
+    return best_vectors(kernels.Scan(**{"vectors": F} | scan), queries, k, allowed)
 
 
 @needs_kernels
