@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,11 +92,13 @@ def as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
         If they are no real numbers, or a single one; the message names their owner.
     """
     try:
-        array: npt.NDArray[Any] = np.asarray(values)
-        if array.dtype.kind in NOT_REAL or array.ndim == 0:
-            raise TypeError(f"got values of type {array.dtype}")
+        if isinstance(values, list) and values and isinstance(values[0], float):
+            return np.frombuffer(array("f", values), np.float32)  # as most models give them
+        given: npt.NDArray[Any] = np.asarray(values)
+        if given.dtype.kind in NOT_REAL or given.ndim == 0:
+            raise TypeError(f"got values of type {given.dtype}")
         with np.errstate(over="ignore"):
-            return array.astype(np.float32, copy=False)
+            return given.astype(np.float32, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the embedding of {owner} is not numbers: {error}") from error
 

@@ -44,8 +44,8 @@ CHUNK = 512
 NOTHING = 1e-30
 """A vector whose largest component is below this is not scaled up to bytes."""
 
-SHORT = 1e-12
-"""Length of vectors below which the squares of components lose digits in float32."""
+SHORT, LONG = 1e-12, 1e19
+"""Lengths of vectors between which the squares of components keep their digits in float32."""
 
 ROUNDING = 4e-6
 """Float32 products of unit vectors of few dimensions, summed in another order, differ by less."""
@@ -191,9 +191,9 @@ class DenseSnapshot:
         if vector is None:
             raise ValueError("the query has no vector: embed its text")
         query = as_floats(vector, "the query")
-        with np.errstate(over="ignore", invalid="ignore"):
-            square = float(query @ query) if query.shape == (self.dim,) else 0.0
-        if not SHORT**2 < square < np.inf:
+        wide = query.astype(np.float64)  # whose squares cannot overflow
+        square = float(wide.dot(wide)) if query.shape == (self.dim,) else 0.0
+        if not SHORT**2 < square < LONG**2:
             return self.checked(query[None], ["the query"]).reshape(-1)
         return query * np.float32(square**-0.5) if self.metric == "cosine" else query.copy()
 

@@ -186,7 +186,7 @@ def pools(
             legs = zip(vectors, words, dense_hits, sparse_hits, strict=True)
             found = [_scored(snapshot, *each) for each in legs]
         for query, (rows, dense, sparse) in zip(block, found, strict=True):
-            nearest = float(dense.max()) if snapshot.dense.metric == "cosine" else None
+            nearest = float(dense[dense.argmax()]) if snapshot.dense.metric == "cosine" else None
             passages = RowPassages(snapshot.passages, rows.tolist())
             yield Pool(passages, dense, sparse, nearest=nearest, query=query.text.strip())
 
