@@ -67,7 +67,8 @@ def _policies(each: Split, everyday: np.ndarray, embed: Embed) -> None:
             ]
             print(f"  {what:16}{policy!s:15} edge {edge:.3f}  " + "   ".join(cells))
         if what == "key phrases":
-            _with_words(each, gate)
+            _with_words(each, "and words", gate)
+            _with_words(each, "without parts", replace(gate, neighbouring=np.empty(0)))
     for side, found in negatives.items():
         best = best_edge(positives, found)
         print(
@@ -76,8 +77,8 @@ def _policies(each: Split, everyday: np.ndarray, embed: Embed) -> None:
         )
 
 
-def _with_words(each: Split, gate: VectorCandidates) -> None:
-    """Print what the words of the question add to its similarity."""
+def _with_words(each: Split, what: str, gate: VectorCandidates) -> None:
+    """Print how well the similarity decides together with the words of the question."""
     coverage = WordCoverage.of(each.texts)
 
     def retrieved(asked: Sequence[Asked]) -> np.ndarray:
@@ -88,7 +89,7 @@ def _with_words(each: Split, gate: VectorCandidates) -> None:
     cells = [
         f"{side}: {measured(yes, ~retrieved(asked))}" for side, asked in each.negatives.items()
     ]
-    print(f"  {'key phrases':16}{'with words':28}" + "   ".join(cells))
+    print(f"  {'key phrases':16}{what:28}" + "   ".join(cells))
 
 
 def transfer(splits: list[Split], everyday: np.ndarray) -> None:
