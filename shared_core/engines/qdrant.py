@@ -1,9 +1,9 @@
 """Qdrant: both legs in the database, two requests a query.
 
 The first reads the statistics of the query's words, see `shared_core.engines.sparse_vectors`. The
-second is a batch of two queries: the best of the dense leg, and those of the sparse one, which
-Qdrant scores by their dense vectors. Sparse vectors come along, and are multiplied here: to have
-Qdrant score the union by both legs, it would have to search for it twice.
+second prefetches the best of both legs, which Qdrant scores by their dense vectors. Sparse vectors
+come along, and are multiplied here: to have Qdrant score the pool by both legs, it would have to
+search for it twice.
 """
 
 from __future__ import annotations
@@ -175,27 +175,22 @@ class QdrantEngine(SparseVectorEngine):
         exact = models.SearchParams(exact=self.exact)
         params = None if self._in_python else exact  # it searches exactly, and warns of them
         for weights, vector in zip(asked, vectors, strict=True):
-            nearest = partial(
-                models.QueryRequest,
-                query=vector.tolist(),
-                using="dense",
-                params=params,
-                filter=passing,
-                limit=depth,
-                with_payload=FIELDS,
-                with_vector=["sparse"],
+            near = {"query": vector.tolist(), "using": "dense", "params": params}
+            legs = [near, {"query": _sparse(weights), "using": "sparse"}] if weights else [near]
+            requests.append(
+                models.QueryRequest(
+                    prefetch=[models.Prefetch(**leg, filter=passing, limit=depth) for leg in legs],
+                    **near,
+                    limit=len(legs) * depth,
+                    with_payload=FIELDS,
+                    with_vector=["sparse"],
+                )
             )
-            requests.append(nearest(prefetch=[]))
-            if weights:
-                words = {"query": _sparse(weights), "using": "sparse", "filter": passing}
-                requests.append(nearest(prefetch=[models.Prefetch(**words, limit=depth)]))
-        answers = iter(self._ask("query_batch_points", self.collection, requests))
-        hits = []
-        for weights in asked:
-            found = [*next(answers).points, *(next(answers).points if weights else ())]
-            points = {point.id: point for point in found}
-            hits.append([_scored(point, weights) for point in points.values()])
-        return hits
+        answers = self._ask("query_batch_points", self.collection, requests)
+        return [
+            [_scored(point, weights) for point in answer.points]
+            for answer, weights in zip(answers, asked, strict=True)
+        ]
 
     def _store(self, rows: Sequence[Row]) -> None:
         points = [
