@@ -35,18 +35,19 @@ DESCRIPTION = (
 )
 
 
-def add_options(parser: options.Options) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the model, the questions and where the curve goes."""
-    add = parser.add_argument
-    add("model", metavar="MODEL", help=models.LOCAL_HELP)
+    group = parser.add_argument_group
+    parser.add_argument("model", metavar="MODEL", help=models.LOCAL_HELP)
     questions.add_questions(
-        parser,
+        group("what is asked"),
         "; gold counts as the most relevant, followed by the distractors in their order",
     )
-    add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
-    options.add(parser, "max-new-tokens")
-    add("--output", type=path, metavar="FOLDER", help="folder of the curve and the figures "
-        "(default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+    group("files").add_argument("--output", type=path, metavar="FOLDER", help="folder of the curve "
+        "and the figures (default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+    asked = group("how the model is asked")
+    asked.add_argument("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
+    options.add(asked, "max-new-tokens")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -45,11 +45,11 @@ EXTRAS = {
 """Extra -> the modules it brings, and what they enable."""
 
 
-def add_options(parser: options.Options) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what can be checked."""
     parser.add_argument("what", nargs="?", metavar="WHAT", help="a folder of an index or profiles, "
         "a profile's file or model, or the address of a database (see posrag engine)")  # fmt: skip
-    options.add(parser, "collection")
+    options.add(parser.add_argument_group("data"), "collection")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,10 +12,10 @@ DESCRIPTION = (
 )
 
 
-def add_options(parser: options.Options) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the collection and where it is."""
     parser.add_argument("url", metavar="URL", help=options.URL_HELP)
-    options.add(parser, "collection")
+    options.add(parser.add_argument_group("data"), "collection")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,13 +19,15 @@ DESCRIPTION = (
 )
 
 
-def add_options(parser: options.Options) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the documents, their embedding and where they go."""
-    add = parser.add_argument
+    data = parser.add_argument_group("data")
+    add = data.add_argument
     add("--data", type=path, required=True, help="JSON lines with id and text, and perhaps "
         "metadata, an object")  # fmt: skip
     add("--engine", metavar="URL", required=True, help=options.URL_HELP)
-    options.add(parser, "collection", "embedding")
+    options.add(data, "collection")
+    options.add(parser.add_argument_group("embedding"), "embedding")
 
 
 def run(arguments: argparse.Namespace) -> int:

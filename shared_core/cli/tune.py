@@ -27,12 +27,14 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the questions, and what is searched."""
-    parser.add_argument("--data", type=path, required=True, help="JSON lines with question, and "
+    data = parser.add_argument_group("data")
+    data.add_argument("--data", type=path, required=True, help="JSON lines with question, and "
         "gold: the id of a document that answers it, or several")  # fmt: skip
-    where = parser.add_mutually_exclusive_group(required=True)
+    where = data.add_mutually_exclusive_group(required=True)
     options.add(where, "documents")
     where.add_argument("--engine", metavar="URL", help=options.URL_HELP)
-    options.add(parser, "collection", "embedding", "cache")
+    options.add(data, "collection")
+    options.add(parser.add_argument_group("embedding"), "embedding", "cache")
 
 
 def run(arguments: argparse.Namespace) -> int:
