@@ -9,7 +9,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
-from pydantic import model_validator
+from pydantic import InstanceOf, model_validator
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep, QueryStep
@@ -220,6 +220,7 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     ['a', 'c', 'b']
     """
 
+    placement: str | InstanceOf[Placement] = "u_shape"
     psi: Psi = "always"
 
     def __init__(

@@ -140,7 +140,7 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     alpha
         Weight of the dense leg in [0, 1]. None: that of the fusion, see `shared_core.rank`.
     placement, psi, rule, hit_rates
-        As in `PlacementPostprocessor`.
+        As in `CAUS`.
     fusion
         ``"theoretical_min"``, ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     distinct, per_source

@@ -105,7 +105,7 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         ``retriever.using(alpha=0.5)``.
     k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys,
     distinct, per_source, min_similarity, tuning
-        Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
+        As in `CAUS`; one that is set, as by ``r.k = 3``, counts from the next query.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shlex
 import subprocess
@@ -24,9 +25,9 @@ from llama_index.core.schema import TextNode
 import langchain_posrag
 import llamaindex_posrag
 from instruments.frameworks import LangChainEmbeddings
-from shared_core import CAUS, HuggingFaceModel
+from shared_core import CAUS, HuggingFaceModel, HybridIndex, Passage
 from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.main import main
+from shared_core.cli.main import COMMANDS, main
 from shared_core.comparison import read_comparison
 from shared_core.sensitivity.questions import read_questions
 from tests.adapters.drivers import LlamaIndexModel
@@ -208,6 +209,25 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     described = {line.split(" ", 1)[0] for line in zlib.decompress(packed).decode().splitlines()}
     names = {name.rpartition(".")[2] for name in described}
     assert {*langchain_posrag.__all__, *llamaindex_posrag.__all__} - names == set()
+    options, commands = (
+        (tmp_path / "reference" / page / "index.html").read_text(encoding="utf-8")
+        for page in ("options", "commands")
+    )
+    given = {*langchain_posrag.CAUSRetriever.model_fields} - {"name", "tags", "metadata"}
+    assert [name for name in given if options.count(f"<code>{name}</code></td>") < 2] == []
+    assert [name for name in COMMANDS if f"example: posrag {name}" not in commands] == []
+
+
+def test_the_files_that_are_written_are_described(tmp_path: Path) -> None:
+    """Of an index; the tables of most other files are made of the fields of their class."""
+    page = (README.parent / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
+    index = HybridIndex()
+    index.add([Passage("a", "a word", source=1)], [[1.0]])
+    index.save(tmp_path, encode_source=str)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    passage = json.loads((tmp_path / manifest["data"] / "passages.jsonl").read_text())
+    written = {*manifest, *manifest["bm25"], *manifest["dense"], *manifest["files"], *passage}
+    assert [name for name in written if f"`{name}`" not in page] == []
 
 
 def test_the_lines_of_the_files_of_questions_are_read(tmp_path: Path) -> None:
