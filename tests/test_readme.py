@@ -160,14 +160,23 @@ index: VectorStoreIndex
 
 
 @pytest.mark.slow
-def test_a_type_checker_accepts_the_snippets(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "checker",
+    [
+        ["mypy", "--strict", "--cache-dir", "cache", "."],
+        ["basedpyright", "--level", "error", "--pythonpath", sys.executable],
+    ],
+    ids=["mypy", "pyright"],
+)
+def test_a_type_checker_accepts_the_snippets(checker: list[str], tmp_path: Path) -> None:
     (tmp_path / "given.py").write_text(GIVEN)
     for number, (snippet, _) in enumerate(SNIPPETS):
         (tmp_path / f"snippet_{number}.py").write_text(f"from given import *\n{snippet}")
     (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-retrivex]\nignore_missing_imports = true\n")
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "."]
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
+    command = [sys.executable, "-m", *checker]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_the_placement_that_contributors_are_shown_works() -> None:
