@@ -15,8 +15,9 @@ from shared_core.cli.options import path
 from shared_core.comparison.reading import read_passages
 from shared_core.engines import Engine
 from shared_core.files import check_fields, read_lines, shorten_json
-from shared_core.tuning import tune
+from shared_core.tuning import FOLDS, tune
 from shared_core.types import Query
+from shared_core.wording import counted
 
 DESCRIPTION = (
     "Choose the weight of the dense leg by labelled questions, of which some twenty are enough to "
@@ -41,10 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
     labelled = [*read_lines(arguments.data, _labelled)]
+    if (n := len(labelled)) < FOLDS:
+        raise ValueError(f"{arguments.data} holds {counted(n, 'question')}: give at least {FOLDS}")
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
     with _opened(arguments, embed) as engine:
         texts = [question for question, _ in labelled]
-        queries = [*map(Query, texts, embed(texts) if texts else ())]
+        queries = [*map(Query, texts, embed(texts))]
         tuned = tune(CAUS(), engine, queries, [gold for _, gold in labelled])
     console.show(str(tuned.tuning), "\nThe order gate's chances, with psi=PROFILE:")
     console.show(f"    hit_rates={[round(rate, 3) for rate in tuned.hit_rates or ()]}", whole=True)

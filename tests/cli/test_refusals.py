@@ -72,6 +72,7 @@ TUNE = "tune --documents documents.jsonl --data"
         (f"{TUNE} asked.jsonl", 'line 1: no field "gold"; it has question'),
         (f"{TUNE} blank.jsonl", 'line 1: question must be a text, got " "'),
         (f"{TUNE} none.jsonl", "gold must be the id of a document, or several, got []"),
+        (f"{TUNE} few.jsonl", "few.jsonl holds 1 question: give at least 5"),
         (f"{TUNE} number.jsonl", "gold must be the id of a document, or several, got [3"),
         ("engine mysql://localhost/db", "no engine has an address of the kind 'mysql': give one"),
         ("engine postgresql://me:%secret@host/db", "where %40 stands for a @ in the password"),
@@ -97,6 +98,7 @@ def test_bad_input_is_one_line_on_stderr(
         "asked": [{"question": "q"}],
         "blank": [{"question": " ", "gold": "a"}],
         "none": [{"question": "q", "gold": []}],
+        "few": [{"question": "q", "gold": "a"}],
         "number": [{"question": "q", "gold": [3]}],
     }.items():
         written(tmp_path / f"{name}.jsonl", lines)
