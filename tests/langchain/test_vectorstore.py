@@ -77,6 +77,21 @@ def test_a_filled_store_is_read_for_bm25(store: VectorStore, documents: list[Doc
     assert "new" in ids(filled.invoke("swish"))
 
 
+def test_documents_are_split_into_words_once(store: VectorStore) -> None:
+    """And not for every question."""
+    split: list[str] = []
+
+    def words(text: str) -> list[str]:
+        split.append(text)
+        return text.split()
+
+    retriever = CAUSRetriever.from_vectorstore(store, tokenizer=words)
+    retriever.invoke(QUERY)
+    split.clear()
+    retriever.invoke("pool")
+    assert {*split} == {"pool"}
+
+
 async def test_langchains_indexing_keeps_both_legs_in_step(
     store: VectorStore, documents: list[Document]
 ) -> None:

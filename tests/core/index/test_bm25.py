@@ -85,6 +85,15 @@ def test_a_list_of_texts_is_searched_and_scored() -> None:
     assert not PassageIndex.from_texts([]).best("a", 3)
 
 
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("variant", ["lucene", "okapi"])
+def test_texts_without_a_word_score_0(variant: Any) -> None:
+    """All of them, as a converter makes of blank pages: their mean length is 0."""
+    index = index_of(["", " ."], variant=variant)
+    assert index.best("a", 2) == []
+    assert scores(index, "a").tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
