@@ -108,7 +108,7 @@ def test_snippet_runs(
         assert names["asked"].decision["reason"]
     if "found" in names:
         assert {"answer", "order", "scores", "rounds"} <= names["found"].keys()
-    elif "chain" in names:
+    elif "chain" in names and not shown:
         assert names["chain"].invoke("resize an image").content == "answer"
 
 
