@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,9 +21,19 @@ from shared_core.types import Query
 
 lancedb = pytest.importorskip("lancedb")
 
+from shared_core.engines import lancedb as module  # noqa: E402
 from shared_core.engines.lancedb import LanceEngine  # noqa: E402
 
-from .test_databases import FISH, RED_FISH, assert_same, catch, filled, ids, vectors_of  # noqa: E402
+from .test_databases import (  # noqa: E402
+    FISH,
+    RED_FISH,
+    assert_same,
+    catch,
+    filled,
+    grown,
+    ids,
+    vectors_of,
+)
 
 
 @pytest.fixture
@@ -46,6 +58,36 @@ def test_few_changes_among_many_count_too(address: str) -> None:
             if number % 10 == 5:
                 assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
         assert_same(engine.pool(asked, 500), index.pool(asked, 500), 500)
+
+
+def test_a_query_reads_twice(address: str) -> None:
+    """The table's version, then what both legs find, as much as before if the collection grows.
+
+    What scores the rest needs nothing but the index of words, which is in memory by then.
+    """
+    read: list[tuple[int, int]] = []
+    best = module._best
+
+    def counting(search: Any, *arguments: Any) -> Any:
+        rows = best(search, *arguments)
+        times = sum(map(int, re.findall(r"iops=(\d+)", search.analyze_plan())))
+        read.append((rows.num_rows, times))
+        return rows
+
+    with LanceEngine(address) as engine:
+        for given in grown():
+            filled(engine, given)
+            engine.pool([RED_FISH], 9)
+            read.clear()
+            with (
+                patch.object(module, "_best", counting),
+                patch.object(engine, "_table", wraps=engine._table) as opened,
+            ):
+                engine.pool([RED_FISH], 9)
+            assert opened.call_count == 1
+            (first, times), (second, more), (rest, none) = read
+            assert (first, second, rest <= 9) == (9, 9, True)
+            assert (times > 0, more > 0, none) == (True, True, 0)
 
 
 def test_a_folder_that_goes_away_and_comes_back(address: str) -> None:

