@@ -40,7 +40,8 @@ class LangChainStore(Store):
 
     async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
         """Search; ask for more while too few hits pass a filter that the store cannot take."""
-        native = is_native(where)
+        functional = isinstance(where, Mapping) and self.capabilities.function
+        native = is_native(where) and not functional
         passes, store = predicate(None if native else where), self.vector_store
         given = {"k": depth, self.capabilities.argument: where}
         arguments = given if native else self._arguments(depth, where)
@@ -132,8 +133,8 @@ class VectorStoreEngine(StoreEngine):
     stores a mapping of single values. What a store cannot take, or lets through nevertheless, is
     filtered here, and the store asked for more until enough documents pass or it has no more: a
     function that few documents pass makes it read much of a large store. A filter that is neither a
-    mapping nor a function, such as Qdrant's ``models.Filter`` or an expression for Milvus, goes to
-    the store as it is. What a store raises is raised.
+    function nor a mapping of metadata keys, such as Qdrant's ``models.Filter``, an expression for
+    Milvus or Chroma's ``{"$or": [...]}``, goes to the store as it is. What it raises is raised.
 
     A document of `sparse` that has no id is found under that of the store.
 

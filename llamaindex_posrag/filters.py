@@ -59,7 +59,7 @@ def where(filters: MetadataFilters | Any | None, *, own: bool = False) -> Where:
     apply to the metadata that `filterable` returns. The function matches as LlamaIndex's in-memory
     store does, and takes nested filters, which that store refuses; it raises TypeError if an
     operator does not fit the type of a value. With `own`, what is not `MetadataFilters` stays as it
-    is: a database refuses what it does not understand.
+    is: a database or store refuses what it does not understand.
 
     Raises
     ------
@@ -71,7 +71,10 @@ def where(filters: MetadataFilters | Any | None, *, own: bool = False) -> Where:
     if not isinstance(filters, MetadataFilters):
         if own:
             return cast(Where, filters)
-        raise ValueError(f"filters must be MetadataFilters, got {filters!r}")
+        raise ValueError(
+            f"filters must be MetadataFilters, got {filters!r}; an index in Chroma, Qdrant, Milvus "
+            "or LanceDB also takes a filter of theirs, and a database a mapping"
+        )
     if not filters.filters:
         return None
     wanted: dict[str, Any] = {}

@@ -37,7 +37,7 @@ from shared_core import CAUS, HybridIndex
 from shared_core.checking import check_each
 from shared_core.engines import Engine
 from shared_core.engines.collection import CollectionEngine
-from shared_core.engines.store import gathered
+from shared_core.engines.store import gathered, is_native
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.neighbour_spans.places import SOURCE, WITHOUT_SOURCE
@@ -85,7 +85,9 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         Metadata that a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
         LlamaIndex's stores, and ``"None"`` for a node without one. Over a database also a mapping,
-        as in LangChain, or a condition of the database's own.
+        as in LangChain, or a condition of the database's own. Over an index in Chroma, Qdrant,
+        Milvus or LanceDB also a filter of theirs, such as ``{"$or": [...]}``, ``models.Filter`` or
+        a text: then only what they find is returned, as BM25 cannot apply it.
     callback_manager
         By default ``Settings.callback_manager``, or that of the index in `from_index`. The model
         reports to its own.
@@ -175,7 +177,10 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
 
     @filters.setter
     def filters(self, filters: MetadataFilters | Any | None) -> None:
-        self._where = where(filters, own=isinstance(self.index, CollectionEngine))
+        own = isinstance(self.index, CollectionEngine) or (
+            is_native(filters) and getattr(self.index, "own_filter", None) is not None
+        )
+        self._where = where(filters, own=own)
         self._filters = filters
 
     @classmethod

@@ -24,6 +24,7 @@ from shared_core.engines.store import (
     ScoreKind,
     Store,
     StoreEngine,
+    is_native,
     known_of,
     qdrant_pages,
 )
@@ -48,6 +49,14 @@ SCORES: dict[str, Callable[[Any], ScoreKind]] = {
 }
 """What the scores are, by qualified class name; from the sources of the stores."""
 
+OWN_FILTERS = {
+    "llama_index.vector_stores.chroma.base.ChromaVectorStore": "where",
+    "llama_index.vector_stores.lancedb.base.LanceDBVectorStore": "where",
+    "llama_index.vector_stores.milvus.base.MilvusVectorStore": "string_expr",
+    "llama_index.vector_stores.qdrant.base.QdrantVectorStore": "qdrant_filters",
+}
+"""In which of ``vector_store_kwargs`` a store takes a filter of its own, by class name."""
+
 Held: TypeAlias = tuple[list[str], list[Any]]
 """Ids of nodes, and for each an object that is another one if the node is inserted again."""
 
@@ -57,7 +66,7 @@ class BundleQuery(Query):
     """A query with the bundle, and the filters, by which a vector index is asked."""
 
     bundle: QueryBundle | None = None
-    filters: MetadataFilters | None = None
+    filters: MetadataFilters | Any | None = None
 
 
 class VectorIndexStore(Store):
@@ -78,6 +87,7 @@ class VectorIndexStore(Store):
     ) -> None:
         self.index, self.sparse, self.rescores = index, sparse, rescores
         self.name = type(index.vector_store).__name__
+        self.own_filter = known_of(OWN_FILTERS, index.vector_store)
         self._held: Held | None = None
         """What the index had in its docstore; None: BM25 does not follow."""
         if nodes is None:
@@ -106,7 +116,10 @@ class VectorIndexStore(Store):
         bundle, model = query.bundle, self.index._embed_model
         if bundle.embedding is None and not bundle.embedding_strs:  # a blank query
             bundle.embedding = await call(partial(embed, model), partial(aembed, model), bundle)
-        leg: Any = self.index.as_retriever(similarity_top_k=depth, filters=query.filters)
+        given: dict[str, Any] = {"filters": query.filters}
+        if is_native(where):
+            given = {"vector_store_kwargs": {self.own_filter: where}}
+        leg: Any = self.index.as_retriever(similarity_top_k=depth, **given)
         # `retrieve` would follow index nodes to their objects, which has time until the end.
         found = await call(leg._retrieve, leg._aretrieve, bundle)
         return [(to_passage(hit.node), hit.score) for hit in found]
@@ -203,6 +216,7 @@ class IndexEngine(StoreEngine):
             cosines=rescore and scores == "cosine",
             listed=store.gets,
         )
+        self.own_filter = store.own_filter
 
     @property
     def nodes(self) -> list[BaseNode]:

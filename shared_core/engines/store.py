@@ -132,8 +132,8 @@ class StoreEngine(Engine):
     and so do all the others where the store's scores are no cosines. BM25 scores are always exact.
     Equal scores keep the order of the store, followed by that of BM25.
 
-    A filter that is neither a mapping nor a function is one of the store's own: BM25 cannot apply
-    it, so that only what the store finds is returned.
+    A filter that is neither a function nor a mapping of metadata keys, such as ``{"$or": [...]}``,
+    is one of the store's own: BM25 cannot apply it, so that only what the store finds is returned.
 
     A store that has ``get`` is asked at each query, by one call, for what only BM25 found: what it
     does not have any more is left out, and a text that has changed there is taken. This begins once
@@ -446,8 +446,10 @@ class StoreEngine(Engine):
 
 
 def is_native(where: Any) -> bool:
-    """Whether a filter is of the store's own kind: neither a mapping nor a function."""
-    return where is not None and not isinstance(where, Mapping) and not callable(where)
+    """Whether a filter is of the store's own kind: no function, nor a mapping of metadata keys."""
+    if isinstance(where, Mapping):
+        return any(str(key).startswith("$") for key in where)
+    return where is not None and not callable(where)
 
 
 def known_of(table: Mapping[str, T], store: object) -> T | None:

@@ -180,6 +180,16 @@ def test_milvus_is_told_in_its_own_language(where: Any, told: str | None) -> Non
     assert store.asked[0] == (50, told)
 
 
+def test_a_mapping_that_joins_conditions_is_the_stores_own() -> None:
+    """Chroma gets it as it is, and only what it finds comes back; a store in memory has none."""
+    store, either = Chroma(), {"$or": [{"lang": "en"}, {"i": 7}]}
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, k=9, fetch_k=2, alpha=0.0)
+    assert len(retriever.invoke("relu", filter=either)) == 9
+    assert store.asked == [(9, either)]
+    with pytest.raises(ValueError, match=r"'\$or'.*name all keys in one mapping"):
+        CAUSRetriever.from_vectorstore(MEMORY, DOCUMENTS).invoke("relu", filter=either)
+
+
 def test_a_filled_chroma_is_read_for_bm25() -> None:
     filled = CAUSRetriever.from_vectorstore(Chroma(), k=9)
     given = CAUSRetriever.from_vectorstore(Chroma(), DOCUMENTS, k=9)

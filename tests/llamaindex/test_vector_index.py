@@ -175,6 +175,42 @@ def test_the_distance_of_a_qdrant_collection_is_known() -> None:
             assert score_kind(QdrantVectorStore(name)) == known
 
 
+class MilvusVectorStore(ListingStore):
+    """Known by its name; takes a text of its own as a filter, and finds what it holds."""
+
+    similarity_metric: str = "IP"
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        found = super().query(replace(query, similarity_top_k=99))
+        wanted = kwargs.pop("string_expr", None)
+        passes = [wanted is None or id_ in wanted for id_ in found.ids or []]
+        rows = [row for row, passing in enumerate(passes) if passing][: query.similarity_top_k]
+        assert not kwargs
+        return VectorStoreQueryResult(
+            nodes=[(found.nodes or [])[row] for row in rows],
+            similarities=[(found.similarities or [])[row] for row in rows],
+        )
+
+
+MilvusVectorStore.__module__ = "llama_index.vector_stores.milvus.base"
+
+
+async def test_a_filter_of_the_stores_own_holds_in_both_legs() -> None:
+    """It goes to the store as it is, and what only BM25 finds is left out."""
+    index = indexed(vector_store=MilvusVectorStore())
+    retriever = CAUSRetriever.from_index(index, k=12, filters="n1 or n4 or n8")
+    expected = retriever.retrieve(QUERY)
+    assert sorted(ids(expected)) == ["n1", "n4", "n8"]
+    assert await retriever.aretrieve(QUERY) == expected
+    assert any(hit.posrag["sparse"] for hit in expected)  # type: ignore[attr-defined]
+    assert ids(retriever.using(filters="n4").retrieve(QUERY)) == ["n4"]
+    assert len(retriever.using(filters=None).retrieve(QUERY)) == 12
+    with pytest.raises(ValueError, match=r"got 'n4'; an index in Chroma, Qdrant, Mil"):
+        CAUSRetriever.from_index(indexed(), filters="n4")
+    with pytest.raises(ValueError, match=r"got \{'page': 4\}; an index in Chroma"):
+        retriever.using(filters={"page": 4})
+
+
 def test_a_store_without_a_docstore_needs_the_nodes() -> None:
     """The docstore next to a store with text is not empty, it has images; but may have them all."""
     index = indexed(vector_store=TextStore())
