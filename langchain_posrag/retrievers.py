@@ -202,6 +202,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         rescore: bool = False,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        id_key: str | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
         """Search any LangChain vector store as the dense leg, with BM25 next to it.
@@ -217,11 +218,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         store
             Needs ``similarity_search_with_score``, or only its async version for `ainvoke` alone.
         sparse
-            The store's documents, which are indexed here; or LangChain's BM25Retriever, which
-            is converted; or a `shared_core.index.PassageIndex`. Where the ids of the store are
-            others, documents of equal text are the same. None: all documents are read out of the
-            store, which InMemoryVectorStore, FAISS, Chroma and Qdrant allow. BM25 holds them in
-            memory; what is added to the store later it finds if added here.
+            The store's documents, which are indexed here; or LangChain's BM25Retriever, which is
+            converted; or a `shared_core.index.PassageIndex`. Where the ids of the store are others,
+            documents of equal text are the same, or of equal metadata under `id_key`. None: all
+            documents are read out of the store, which InMemoryVectorStore, FAISS, Chroma and Qdrant
+            allow. BM25 holds them in memory; what is added to the store later it finds if added
+            here.
         higher_is_better
             True if the store returns similarities, False if it returns distances. None is enough
             for InMemoryVectorStore, FAISS, Chroma, PGVector and Qdrant.
@@ -229,6 +231,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             Embed what only BM25 found, with the model of the store, at every query.
         variant, tokenizer
             As in `PassageIndex`; only where `sparse` are documents.
+        id_key
+            Key of the metadata that names a document in `sparse` and in the store.
         **options
             Attributes of the class.
 
@@ -237,7 +241,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ValueError
             If the store cannot search with scores, their direction is unknown, `sparse` is
             something else or one document, or None where the store cannot list its documents, the
-            store has no embeddings to `rescore` with, or an
+            store has no embeddings to `rescore` with, no document has `id_key`, or an
             option is unknown or out of range.
         """
         engine = VectorStoreEngine(
@@ -247,6 +251,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             rescore=rescore,
             variant=variant,
             tokenizer=tokenizer,
+            id_key=id_key,
         )
         return cls(index=engine, **options)
 

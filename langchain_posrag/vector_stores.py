@@ -153,13 +153,16 @@ class VectorStoreEngine(StoreEngine):
         question and its nearest cosine, too.
     variant, tokenizer
         As in `PassageIndex`; only where `sparse` are documents.
+    id_key
+        Key of the metadata by which documents of `sparse` and the store are the same, as in
+        LangChain's EnsembleRetriever. None: by their ids, or else by their text.
 
     Raises
     ------
     ValueError
-        If the store cannot search with scores, their direction is unknown, an option is no bool,
-        `sparse` is something else or one document, or None where the store cannot list its
-        documents, or the store has no embeddings to rescore with.
+        If no document has `id_key`, the store cannot search with scores, their direction is
+        unknown, an option is no bool, `sparse` is something else or one document, or None where the
+        store cannot list its documents, or the store has no embeddings to rescore with.
     """
 
     def __init__(
@@ -171,6 +174,7 @@ class VectorStoreEngine(StoreEngine):
         rescore: bool = False,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        id_key: str | None = None,
     ) -> None:
         store = LangChainStore(vector_store, rescores=check_bool(rescore, "rescore"))
         if not _overrides(
@@ -203,6 +207,7 @@ class VectorStoreEngine(StoreEngine):
             higher_is_better=scores != "distance" if higher_is_better is None else higher_is_better,
             cosines=rescore and scores == "cosine",
             listed=listed,
+            id_key=id_key,
         )
         if self._unnamed:
             self._same_ids = False

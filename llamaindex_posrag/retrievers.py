@@ -231,6 +231,7 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         rescore: bool = False,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        id_key: str | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
         """Search a vector index of LlamaIndex, which is the dense leg, with BM25 over its nodes.
@@ -239,7 +240,7 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
 
         Parameters
         ----------
-        index, nodes, higher_is_better, rescore, variant, tokenizer
+        index, nodes, higher_is_better, rescore, variant, tokenizer, id_key
             As in `llamaindex_posrag.vector_index.IndexEngine`.
         **options
             As in `from_nodes`.
@@ -256,6 +257,7 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
             rescore=rescore,
             variant=variant,
             tokenizer=tokenizer,
+            id_key=id_key,
         )
         # With another manager here, that of the index would keep every event.
         options.setdefault("callback_manager", index._callback_manager)

@@ -165,10 +165,11 @@ class IndexEngine(StoreEngine):
     nodes
         The nodes that BM25 searches; ids are unique and those of the index. Where the index has
         others, as when documents have been split again, nodes whose embedded text (with their
-        metadata) is equal are the same. None: those of the index, from its docstore, or from a
-        vector store that keeps their text and lists them by ``get_nodes``, as those of Chroma,
-        Qdrant and PostgreSQL do. In a docstore these include nodes that ``delete_nodes`` deleted
-        without ``delete_from_docstore=True``, unless the vector store is LlamaIndex's.
+        metadata) is equal are the same, or whose metadata under `id_key` are. None: those of the
+        index, from its docstore, or from a vector store that keeps their text and lists them by
+        ``get_nodes``, as those of Chroma, Qdrant and PostgreSQL do. In a docstore these include
+        nodes that ``delete_nodes`` deleted without ``delete_from_docstore=True``, unless the vector
+        store is LlamaIndex's.
     higher_is_better
         False if the scores of the store are distances, as those of FaissVectorStore with L2. None
         is enough for LlamaIndex's own store, FAISS, Chroma, Milvus, Qdrant and PGVectorStore.
@@ -178,13 +179,17 @@ class IndexEngine(StoreEngine):
         all others.
     variant, tokenizer
         As in `PassageIndex`.
+    id_key
+        Key of the metadata by which `nodes` and those of the index are the same. None: by their
+        ids, or else by their text.
 
     Raises
     ------
     ValueError
-        If `index` is no VectorStoreIndex, there are no nodes or they cannot be listed, `nodes` is
-        one node instead of several, one is not a node, or two share an id; or if `higher_is_better`
-        is not a bool, or None where the direction is not known. When nodes are added or deleted.
+        If no node has `id_key`, `index` is no VectorStoreIndex, there are no nodes or they cannot
+        be listed, `nodes` is one node instead of several, one is not a node, or two share an id; or
+        if `higher_is_better` is not a bool, or None where the direction is not known. When nodes
+        are added or deleted.
     """
 
     def __init__(
@@ -196,6 +201,7 @@ class IndexEngine(StoreEngine):
         rescore: bool = False,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        id_key: str | None = None,
     ) -> None:
         if not isinstance(index, VectorStoreIndex):
             raise ValueError(f"index must be a VectorStoreIndex, got {index!r:.80}")
@@ -215,6 +221,7 @@ class IndexEngine(StoreEngine):
             higher_is_better=scores != "distance" if higher_is_better is None else higher_is_better,
             cosines=rescore and scores == "cosine",
             listed=store.gets,
+            id_key=id_key,
         )
         self.own_filter = store.own_filter
 

@@ -125,7 +125,8 @@ class StoreEngine(Engine):
 
     A hit of the store is the BM25 side's passage of its id, or else one of equal text, which then
     counts: its id, metadata and source. Where several are equal, the one whose metadata agree most
-    does; each stands for one hit. If only the text of an id differs, the store's is taken.
+    does; each stands for one hit. If only the text of an id differs, the store's is taken. With
+    `id_key`, what is equal under that key of the metadata is the same, whatever ids and texts say.
 
     A store gives scores to the passages it finds and to no others: what only BM25 found has none,
     and counts with the lowest (`Pool`), unless the store has ``rescore``. Then it gets its cosine,
@@ -159,11 +160,13 @@ class StoreEngine(Engine):
     listed
         Whether `sparse` was read out of the store, ids and all: what the store returns then
         counts, with its metadata of today.
+    id_key
+        Key of the metadata by which passages of both sides are the same, in place of id and text.
 
     Raises
     ------
     ValueError
-        If `higher_is_better` is not a bool.
+        If `higher_is_better` is not a bool, or no passage has `id_key`.
     """
 
     embeds = True
@@ -177,15 +180,18 @@ class StoreEngine(Engine):
         higher_is_better: bool = True,
         cosines: bool = False,
         listed: bool = False,
+        id_key: str | None = None,
     ) -> None:
-        self.store, self.sparse = store, sparse
+        self.store, self.sparse, self.id_key = store, sparse, id_key
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines = cosines
         self._listed = listed
-        self._same_ids: bool | None = listed or None
+        self._same_ids: bool | None = False if id_key else listed or None
         """Whether the store has its passages under the ids of the BM25 side; None: not known."""
         self._warned = False
         self._writing = 0
+        if id_key and sparse.count() and not any(id_key in p.metadata for p in sparse.passages):
+            raise ValueError(f"no passage for BM25 has id_key={id_key!r} in its metadata")
 
     def pool(self, queries: Sequence[Query], depth: int, *, where: Any = None) -> list[Pool]:
         """Return, for each query, the best `depth` passages of either leg, scored by both.
@@ -268,7 +274,8 @@ class StoreEngine(Engine):
 
     def _known(self, hits: Sequence[Passage]) -> dict[int, Passage]:
         """Return position -> the same passage of the BM25 side; see the class."""
-        by_id = {passage.id: passage for passage in self.sparse.get([hit.id for hit in hits])}
+        ids = [hit.id for hit in hits if self.id_key is None]
+        by_id = {passage.id: passage for passage in self.sparse.get(ids)}
         known = {
             at: by_id[hit.id]
             for at, hit in enumerate(hits)
@@ -278,7 +285,7 @@ class StoreEngine(Engine):
             (-_agreement(hit, twin), at, twin)
             for at, hit in enumerate(hits)
             if hit.id not in by_id
-            for twin in self.sparse.with_text(hit.text)
+            for twin in self._twins(hit)
             if twin.id not in by_id
         ]
         taken: set[str] = set()
@@ -287,6 +294,13 @@ class StoreEngine(Engine):
                 taken.add(twin.id)
                 known[at] = twin
         return known
+
+    def _twins(self, hit: Passage) -> list[Passage]:
+        """Return the passages of the BM25 side that a hit of another id may be."""
+        if self.id_key is None:
+            return self.sparse.with_text(hit.text)
+        key = hit.metadata.get(self.id_key)
+        return [] if key is None else self.sparse.documents(self.id_key, [key])[0]
 
     def _scored(self, query: Query, passages: Sequence[Passage], dense: Scores) -> Pool:
         sparse = self.sparse.scores(query.text, passages)

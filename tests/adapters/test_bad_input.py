@@ -51,6 +51,11 @@ def test_unknown_options_and_profiles(adapter: Adapter) -> None:
             make(psi="no-such-model")
 
 
+def test_a_key_that_names_no_passage(adapter: Adapter) -> None:
+    with pytest.raises(ValueError, match="no passage for BM25 has id_key='isbn' in its metadata"):
+        adapter.over_store(CORPUS, id_key="isbn")
+
+
 def test_an_option_set_later_is_checked_and_the_last_one_stays(adapter: Adapter) -> None:
     for retriever in (adapter.build(CORPUS), adapter.over_store(CORPUS)):
         expected = adapter.ask(retriever, "padding")

@@ -151,6 +151,21 @@ def test_passages_of_equal_text_are_told_apart_by_their_metadata() -> None:
         assert sorted(passage.id for passage in pool.passages) == ["a", "b"]
 
 
+def test_passages_may_be_the_same_by_a_key_of_the_users_own() -> None:
+    """Whatever ids and texts say; what has no such key is nobody's."""
+    renamed = [
+        replace(p, id=f"p{5 - n}", text=f"{p.text}.", metadata={"n": float(n)})
+        for n, p in enumerate(PASSAGES)
+    ]
+    (expected,) = CAUS(k=6).search(engine_of(Shop()), [QUERY])
+    (found,) = CAUS(k=6).search(engine_of(Shop(renamed), id_key="n"), [QUERY])
+    assert found.passages == expected.passages
+    assert found.explain() == expected.explain()
+    bare = Passage("p0", "relu layer")
+    (pool,) = engine_of(Shop([bare]), id_key="n").pool([Query("relu")], 1)
+    assert pool.passages == [bare, PASSAGES[5]]
+
+
 def test_the_text_of_the_store_counts_where_that_of_an_id_differs() -> None:
     newer = replace(PASSAGES[0], text="relu relu relu")
     (pool,) = engine_of(Shop([newer])).pool([Query("relu")], 1)
