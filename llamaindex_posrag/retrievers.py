@@ -236,7 +236,9 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
     ) -> Self:
         """Search a vector index of LlamaIndex, which is the dense leg, with BM25 over its nodes.
 
-        Nodes stay in their index, so there is nothing to add, delete or save here.
+        Nodes stay in their index, so there is nothing to save here. `add_nodes`, `delete_nodes` and
+        `delete` write to the index and to BM25; `IndexEngine` says when BM25 follows what is
+        written to the index itself.
 
         Parameters
         ----------

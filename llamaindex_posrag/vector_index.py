@@ -24,6 +24,8 @@ from shared_core.engines.store import (
     ScoreKind,
     Store,
     StoreEngine,
+    finished,
+    here,
     is_native,
     known_of,
     qdrant_pages,
@@ -75,7 +77,7 @@ class VectorIndexStore(Store):
     It fills BM25, with the given nodes or those of the index, and keeps it in step with these.
     """
 
-    writes = False
+    replaces = False  # some raise, others keep both
 
     def __init__(
         self,
@@ -97,6 +99,11 @@ class VectorIndexStore(Store):
                 self._follow(([], []))
         sparse.add(passages_of(check_each(nodes or (), "nodes", BaseNode)))
 
+    async def follow(self, call: Call) -> None:
+        """Bring BM25 up to date where it follows the docstore of the index."""
+        if self._held is not None:
+            await call(self._follow, None, self._held)
+
     def _follow(self, former: Held) -> None:
         """Read the nodes that the index has taken in, and forget those that it has lost."""
         held = held_nodes(self.index)
@@ -111,8 +118,7 @@ class VectorIndexStore(Store):
 
     async def search(self, call: Call, query: Any, depth: int, where: Where) -> Hits:
         """Search as LlamaIndex's own retriever of the index does."""
-        if self._held is not None:
-            await call(self._follow, None, self._held)
+        await self.follow(call)
         bundle, model = query.bundle, self.index._embed_model
         if bundle.embedding is None and not bundle.embedding_strs:  # a blank query
             bundle.embedding = await call(partial(embed, model), partial(aembed, model), bundle)
@@ -138,12 +144,15 @@ class VectorIndexStore(Store):
         return [*map(to_passage, await call(store.get_nodes, store.aget_nodes, [*ids]))]
 
     async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
-        """Refuse; the index embeds and stores its nodes in its own ways."""
-        raise ValueError("add nodes by the index itself, as by index.insert_nodes")
+        """Insert the nodes of passages into the index, which embeds them."""
+        nodes = [isolated(passage.source) for passage in passages]
+        await call(self.index.insert_nodes, self.index.ainsert_nodes, nodes)
+        return [node.node_id for node in nodes]
 
     async def delete(self, call: Call, ids: Sequence[str]) -> None:
-        """Refuse, as `add`."""
-        raise ValueError("delete nodes by the index itself, as by index.delete_nodes")
+        """Delete nodes from the index, and from its docstore."""
+        plain, awaited = self.index.delete_nodes, self.index.adelete_nodes
+        await call(plain, awaited, [*ids], delete_from_docstore=True)
 
 
 class IndexEngine(StoreEngine):
@@ -152,11 +161,12 @@ class IndexEngine(StoreEngine):
     A vector store cannot be asked for the score of a given node, so a node that only BM25 found
     gets the lowest score of the store, unless `rescore` embeds it.
 
-    Nodes are added and deleted where the index keeps them, as by ``index.refresh_ref_docs``. BM25,
-    and neighbours for ``expand``, follow by the next query where the index keeps its nodes in a
-    docstore, and `nodes` is left out. Where a vector store keeps the text, BM25 finds deleted nodes
-    no longer, but new ones only once the engine is built anew, until when deleted ones are still
-    neighbours. Nodes that are given are fixed.
+    What is written here is written to the index and to BM25; a node whose id is there has to be
+    deleted first. What is written to the index itself, as by ``index.refresh_ref_docs``, BM25, and
+    neighbours for ``expand``, follow by the next query where the index keeps its nodes in a
+    docstore, and `nodes` is left out. Where a vector store keeps the text, BM25 then finds deleted
+    nodes no longer, but new ones only once the engine is built anew, until when deleted ones are
+    still neighbours. Nodes that are given do not follow the index.
 
     Parameters
     ----------
@@ -188,9 +198,10 @@ class IndexEngine(StoreEngine):
     ValueError
         If no node has `id_key`, `index` is no VectorStoreIndex, there are no nodes or they cannot
         be listed, `nodes` is one node instead of several, one is not a node, or two share an id; or
-        if `higher_is_better` is not a bool, or None where the direction is not known. When nodes
-        are added or deleted.
+        if `higher_is_better` is not a bool, or None where the direction is not known.
     """
+
+    store: VectorIndexStore
 
     def __init__(
         self,
@@ -224,6 +235,17 @@ class IndexEngine(StoreEngine):
             id_key=id_key,
         )
         self.own_filter = store.own_filter
+
+    async def _stored(self, call: Call, ids: Sequence[str]) -> Sequence[Passage]:
+        await self.store.follow(call)
+        return await super()._stored(call, ids)
+
+    def documents(
+        self, key: str, names: Sequence[Any], *, where: Any = None
+    ) -> tuple[list[Passage], None]:
+        """Return the nodes whose metadata have one of `names` under `key`, as passages."""
+        finished(self.store.follow(here))
+        return super().documents(key, names, where=where)
 
     @property
     def nodes(self) -> list[BaseNode]:

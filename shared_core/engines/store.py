@@ -87,8 +87,8 @@ class Store:
     ----------
     name
         What errors call it.
-    rescores, gets, writes
-        Whether it has `rescore`, `get`, and both `add` and `delete`.
+    rescores, gets
+        Whether it has `rescore` and `get`.
     replaces
         Whether adding a passage under an id that is there replaces it.
     """
@@ -96,7 +96,6 @@ class Store:
     name = "the store"
     rescores = False
     gets = False
-    writes = True
     replaces = True
 
     async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
@@ -251,7 +250,7 @@ class StoreEngine(Engine):
             alien = next(hit.id for at, (hit, _) in enumerate(hits) if at not in known)
             warnings.warn(
                 f"BM25 does not have {alien!r} as {self.store.name} has it, and scores 0: build "
-                f"the retriever anew{', or write through it' if self.store.writes else ''}",
+                "the retriever anew, or write through it",
                 stacklevel=2,
             )
         if any(hits[at][0].id != same.id for at, same in known.items()):

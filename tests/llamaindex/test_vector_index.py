@@ -12,7 +12,14 @@ import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import BaseNode, Document, QueryBundle, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    NodeRelationship,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import (
     SimpleVectorStore,
@@ -81,16 +88,32 @@ def test_what_is_no_index_of_llamaindex_is_refused() -> None:
             CAUSRetriever.from_index(given)  # type: ignore[arg-type]
 
 
-async def test_nodes_are_added_and_deleted_by_the_index_itself() -> None:
-    retriever = CAUSRetriever.from_index(indexed())
-    new = [TextNode(id_="new", text="swish")]
-    with pytest.raises(ValueError, match=r"add nodes by the index itself, as by index\.insert_nod"):
-        retriever.add_nodes(new)
-    with pytest.raises(ValueError, match=r"by the index itself, as by index\.delete_nodes"):
-        await retriever.adelete_nodes(["n0"])
+@pytest.mark.parametrize("kind", ["SimpleVectorStore", "ListingStore", "given"])
+async def test_what_is_written_through_the_retriever_is_in_both_legs(kind: str) -> None:
+    """In the index, too, also for those who read it later."""
+    index = indexed(vector_store=ListingStore() if kind == "ListingStore" else SimpleVectorStore())
+    given = corpus() if kind == "given" else None
+    options: dict[str, Any] = {"k": 99, "higher_is_better": True, "alpha": 0.0}
+    retriever = CAUSRetriever.from_index(index, given, **options)
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    new = [TextNode(id_=id_, text=f"swish {id_}", relationships=source) for id_ in "abc"]
+    assert retriever.add_nodes(new[:1]) == ["a"]
+    assert await retriever.aadd_nodes(new[1:]) == ["b", "c"]
+    for each in (retriever, CAUSRetriever.from_index(index, **options)):
+        hits = each.retrieve("swish")
+        assert {hit.node_id for hit in hits if hit.posrag["sparse"]} == {*"abc"}  # type: ignore[attr-defined]
+        assert len(hits) == 15
+    with pytest.raises(ValueError, match=r"cannot replace documents: delete \['a'\] first"):
+        retriever.add_nodes(new[:1])
+    assert await retriever.adelete_nodes(["c", "none"]) == ["c"]
+    if kind != "given":
+        index.insert_nodes(new[2:])
+        assert retriever.delete_nodes(["c"]) == ["c"]
+    assert sorted(retriever.delete("d")) == ["a", "b"]
+    assert everything(index) == sorted(ids(retriever.retrieve("swish")))
+    assert engine_of(retriever).nodes == corpus()
     with pytest.raises(ValueError, match=r"IndexEngine keeps its own nodes: .* or from_index"):
         retriever.save("never")
-    assert engine_of(retriever).nodes == corpus()
 
 
 def test_a_query_is_searched_as_a_copy_without_the_wrapping_of_a_tool() -> None:
@@ -124,7 +147,9 @@ class ListingStore(TextStore):
         wanted = self._nodes if node_ids is None else node_ids
         return [self._nodes[id_] for id_ in wanted if id_ in self._nodes]
 
-    def delete_nodes(self, node_ids: list[str] | None = None, **kwargs: Any) -> None:  # type: ignore[override]
+    def delete_nodes(  # type: ignore[override]
+        self, node_ids: list[str] | None = None, filters: Any = None, **kwargs: Any
+    ) -> None:
         super().delete_nodes(node_ids, **kwargs)
         for id_ in node_ids or ():
             del self._nodes[id_]
@@ -146,12 +171,13 @@ async def test_a_store_with_text_that_lists_its_nodes_needs_none() -> None:
         assert not {*ids(found)[:2]} & {*ids(again)}
 
 
-def test_of_new_nodes_the_way_out_is_one_that_there_is() -> None:
-    """Nothing is written through a retriever over an index."""
+def test_of_new_nodes_in_a_store_with_text_is_warned() -> None:
     index = indexed(vector_store=ListingStore())
     retriever = CAUSRetriever.from_index(index, higher_is_better=True)
     index.insert_nodes([TextNode(id_="new", text="swish")])
-    with pytest.warns(UserWarning, match=r"BM25 does not have 'new' .* build the retriever anew$"):
+    with pytest.warns(
+        UserWarning, match=r"BM25 does not have 'new' .* build the retriever anew, or wr"
+    ):
         retriever.retrieve("swish")
 
 
