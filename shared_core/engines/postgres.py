@@ -1,8 +1,9 @@
 """PostgreSQL with pgvector: both legs in the database, one statement and one round trip a query.
 
 A collection is four tables: passages with their vectors; words; postings, which say how often a
-passage holds a word, and how long it is; and one row of statistics. Writers lock that row, so that
-what a reader sees has the statistics that belong to it, and two writers wait for each other.
+passage holds a word, and how long it is; and one row of statistics. Each transaction that writes
+changes that row, so that what a reader sees has the statistics that belong to it. It does so last:
+the row is locked briefly. Only those who write the same ids wait for each other.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -75,14 +77,15 @@ GRANT USAGE ON {sequence} TO {user};"""
 
 COPY = sql.SQL("COPY {} FROM STDIN")
 
-TERMS = """
-WITH given AS (SELECT unnest(%s::text[]) AS word), new AS (
-    INSERT INTO {words} (word) SELECT word FROM given
-    WHERE NOT EXISTS (SELECT FROM {words} WHERE {words}.word = given.word)
-    RETURNING word, term
-)
-SELECT word, term FROM new UNION ALL SELECT word, term FROM {words} JOIN given USING (word)
+NEW_WORDS = """
+INSERT INTO {words} (word) SELECT word FROM unnest(%s::text[]) AS given (word)
+WHERE NOT EXISTS (SELECT FROM {words} WHERE {words}.word = given.word) ORDER BY word
+ON CONFLICT DO NOTHING RETURNING term
 """
+"""Those that are there would each use up a number; another writer may add one meanwhile."""
+
+CLASHES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
+"""What one of two is told that write the same ids at once."""
 
 POOL = """
 WITH asked AS (
@@ -148,7 +151,7 @@ class PostgresEngine(CollectionEngine):
     """Passages in a PostgreSQL database, which searches and scores both legs itself.
 
     Every passage of a pool is scored exactly by both legs, from one snapshot, with the statistics
-    of that moment. Writes are transactions: all or nothing, one after the other.
+    of that moment. Writes are transactions: all or nothing.
 
     Parameters
     ----------
@@ -347,29 +350,44 @@ class PostgresEngine(CollectionEngine):
                 "administrator of the database run CREATE EXTENSION vector;"
             ) from error
 
-    @contextmanager
-    def _locked(self) -> Iterator[Any]:
-        """Yield a connection for a transaction during which nobody else writes."""
-        with self._connection() as connection, connection.transaction():
-            connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"), ())
-            yield connection
-
     def _write(
         self, passages: Sequence[Passage], vectors: Vectors, counted: Sequence[Counter[str]]
     ) -> None:
-        with self._locked() as connection:
-            self._delete(connection, [passage.id for passage in passages])
-            self._insert(connection, passages, vectors, counted)
+        words = sorted({word for counts in counted for word in counts})
+        self._rows(NEW_WORDS, (words,))  # by itself, so that others wait for it only briefly
+        known = self._rows("SELECT word, term FROM {words} WHERE word = ANY (%s)", (words,))
+        insert = partial(self._insert, passages, vectors, counted, dict(known))
+        self._change([passage.id for passage in passages], insert)
+
+    def _remove(self, ids: Sequence[str]) -> set[str]:
+        return self._change(ids, lambda connection: (0, 0))
+
+    def _change(self, ids: Sequence[str], insert: Callable[[Any], tuple[int, int]]) -> set[str]:
+        """Delete passages and insert others; return the ids that were there.
+
+        Of two that write the same ids one waits until the other has written, and may begin anew.
+        """
+        with self._connection() as connection:
+            for clashes in [*[CLASHES] * 9, ()]:
+                with suppress(*clashes), connection.transaction():
+                    gone = self._delete(connection, ids)
+                    passages, tokens = insert(connection)
+                    connection.execute(
+                        self._sql("UPDATE {statistics} SET n = n + %s, tokens = tokens + %s"),
+                        (passages - len(gone), tokens - sum(gone.values())),
+                    )
+                    break
+        return {*gone}
 
     def _insert(
         self,
-        connection: Any,
         passages: Sequence[Passage],
         vectors: Vectors,
         counted: Sequence[Counter[str]],
-    ) -> None:
-        words = sorted({word for counts in counted for word in counts})
-        terms = dict(connection.execute(self._sql(TERMS), (words,)).fetchall())
+        terms: Mapping[str, int],
+        connection: Any,
+    ) -> tuple[int, int]:
+        """Insert passages, and return how many there are, and how many words they have."""
         numbered = connection.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'row')) FROM generate_series(1, %s)",
             (self._tables["passages"].as_string(), len(passages)),
@@ -377,16 +395,18 @@ class PostgresEngine(CollectionEngine):
         rows = [row for (row,) in numbered]
         lengths = [counts.total() for counts in counted]
         cursor = connection.cursor()
-        for first in range(0, len(passages), BATCH):
-            batch = range(first, min(first + BATCH, len(passages)))
+        order = sorted(range(len(passages)), key=lambda at: passages[at].id)  # as all writers do
+        batches = [order[first : first + BATCH] for first in range(0, len(order), BATCH)]
+        for batch in batches:
             with cursor.copy(COPY.format(self._tables["passages"])) as copy:
                 for at in batch:
                     copy.write_row(self._record(passages[at], rows[at], lengths[at], vectors[at]))
+        for batch in batches:
             with cursor.copy(COPY.format(self._tables["postings"])) as copy:
                 for at in batch:
                     for word, count in counted[at].items():
                         copy.write_row((terms[word], rows[at], count, lengths[at]))
-        self._count(connection, len(passages), sum(lengths))
+        return len(passages), sum(lengths)
 
     def _record(self, passage: Passage, row: int, length: int, vector: Vectors) -> tuple[Any, ...]:
         source = self._encoded(passage)
@@ -394,26 +414,15 @@ class PostgresEngine(CollectionEngine):
         kept = None if source is None else json.dumps(source)
         return row, passage.id, passage.text, metadata, kept, length, _literal(vector)
 
-    def _count(self, connection: Any, passages: int, tokens: int) -> None:
-        connection.execute(
-            self._sql("UPDATE {statistics} SET n = n + %s, tokens = tokens + %s"),
-            (passages, tokens),
-        )
-
-    def _remove(self, ids: Sequence[str]) -> set[str]:
-        with self._locked() as connection:
-            return self._delete(connection, ids)
-
-    def _delete(self, connection: Any, ids: Sequence[str]) -> set[str]:
+    def _delete(self, connection: Any, ids: Sequence[str]) -> dict[str, int]:
+        """Delete passages, and return the lengths of those that were there by id."""
         gone = connection.execute(
-            self._sql("DELETE FROM {passages} WHERE id = ANY (%s) RETURNING id, row, length"),
+            self._sql("DELETE FROM {passages} WHERE id = ANY (%s) RETURNING row, id, length"),
             ([*ids],),
         ).fetchall()
-        if gone:
-            rows = [row for _, row, _ in gone]
-            connection.execute(self._sql("DELETE FROM {postings} WHERE row = ANY (%s)"), (rows,))
-            self._count(connection, -len(gone), -sum(length for _, _, length in gone))
-        return {id for id, _, _ in gone}
+        rows = [row for row, _, _ in gone]
+        connection.execute(self._sql("DELETE FROM {postings} WHERE row = ANY (%s)"), (rows,))
+        return {id: length for _, id, length in gone}
 
     def _read(self, ids: Sequence[str]) -> list[Passage]:
         columns = "SELECT id, content, metadata, source FROM {passages} WHERE id = ANY (%s)"

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -27,6 +28,7 @@ from shared_core.engines.postgres import PostgresEngine  # noqa: E402
 from .test_databases import (  # noqa: E402
     FISH,
     RED_FISH,
+    catch,
     filled,
     grown,
     killed_amid_writes,
@@ -127,6 +129,17 @@ def test_what_a_query_carries_does_not_grow_with_the_collection(wire: Wire) -> N
         assert 1000 < carried[1] < 1.2 * carried[0]
 
 
+def assert_counted(address: str, collection: str) -> None:
+    """The statistics are those of the tables."""
+    with psycopg.connect(address) as connection:
+        statement = "SELECT n, tokens, (SELECT count(*) FROM {0}_passages), (SELECT sum(count) "
+        statement += (
+            "FROM {0}_postings), (SELECT sum(length) FROM {0}_passages) FROM {0}_statistics"
+        )
+        n, tokens, *counted = connection.execute(statement.format(collection)).fetchone()
+    assert counted == [n, tokens, tokens]
+
+
 def restarted(folder: Path) -> Any:
     """Start a killed server again, once the processes of its connections have noticed."""
     for _ in range(20):
@@ -151,10 +164,7 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         again = restarted(tmp_path)
         assert engine.get(each.id for each in [*FISH, *written]) == [*FISH, *written]
         assert engine.count() % 20 == 5  # whole batches
-        with psycopg.connect(again.get_uri()) as connection:
-            statement = "SELECT tokens, (SELECT sum(count) FROM posrag_postings) FROM "
-            tokens, counted = connection.execute(statement + "posrag_statistics").fetchone()
-        assert tokens == counted
+        assert_counted(again.get_uri(), "posrag")
     again.stop()
 
 
@@ -198,10 +208,52 @@ def test_who_waits_for_another_writer_is_told_so(postgres: str) -> None:
     with (
         filled(PostgresEngine(postgres, "held"), FISH) as first,
         PostgresEngine(postgres, "held", timeout=1) as second,
-        first._locked(),
-        pytest.raises(EngineError, match=r"within 1 s, or refuses \(canceling statement due to"),
+        first._connection() as connection,
+        connection.transaction(),
     ):
-        second.delete(["p0"])
+        connection.execute("DELETE FROM held_passages WHERE id = 'p0'")
+        with pytest.raises(EngineError, match=r"within 1 s, or refuses \(canceling statement due"):
+            second.delete(["p0"])
+
+
+def test_who_writes_other_ids_does_not_wait(postgres: str) -> None:
+    """For one that takes long."""
+    with (
+        filled(PostgresEngine(postgres, "beside"), FISH) as first,
+        PostgresEngine(postgres, "beside", timeout=1) as second,
+    ):
+        reached, go, record = threading.Event(), threading.Event(), first._record
+
+        def waiting(*given: Any) -> Any:
+            reached.set()
+            go.wait(20)
+            return record(*given)
+
+        with patch.object(first, "_record", waiting), ThreadPoolExecutor(1) as pool:
+            writer = pool.submit(filled, first, catch(1))
+            reached.wait(20)
+            filled(second, catch(2))
+            assert second.delete(["p0"]) == ["p0"]
+            assert second.count() == 24
+            go.set()
+            writer.result()
+        assert first.count() == 44
+    assert_counted(postgres, "beside")
+
+
+def test_two_who_write_the_same_ids_at_once_both_succeed(postgres: str) -> None:
+    """Whatever order they are given in; nothing is doubled, and the statistics are right."""
+    given = [Passage(f"s{n}", f"red fish {n}") for n in range(300)]
+    with filled(PostgresEngine(postgres, "both"), given[:9]) as engine:
+
+        def write(order: int) -> None:
+            for _ in range(5):
+                filled(engine, given[::order])
+                engine.delete([each.id for each in given[:20:order]])
+
+        with ThreadPoolExecutor(3) as pool:
+            assert [*pool.map(write, (1, -1, 2))] == [None] * 3
+    assert_counted(postgres, "both")
 
 
 def as_role(postgres: str, role: str) -> str:
