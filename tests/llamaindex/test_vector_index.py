@@ -32,7 +32,7 @@ from llamaindex_posrag import CAUSRetriever, vector_index
 from llamaindex_posrag.vector_index import IndexEngine, held_nodes, score_kind
 
 from .checks import ids
-from .doubles import QUERY, WordEmbedding, corpus
+from .doubles import QUERY, TEXTS, WordEmbedding, corpus
 
 
 def indexed(
@@ -202,20 +202,14 @@ def test_the_distance_of_a_qdrant_collection_is_known() -> None:
 
 
 class MilvusVectorStore(ListingStore):
-    """Known by its name; takes a text of its own as a filter, and finds what it holds."""
+    """Known by its name; notes what else it is given with a query."""
 
     similarity_metric: str = "IP"
+    _given: list[Any] = PrivateAttr(default_factory=list)
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        found = super().query(replace(query, similarity_top_k=99))
-        wanted = kwargs.pop("string_expr", None)
-        passes = [wanted is None or id_ in wanted for id_ in found.ids or []]
-        rows = [row for row, passing in enumerate(passes) if passing][: query.similarity_top_k]
-        assert not kwargs
-        return VectorStoreQueryResult(
-            nodes=[(found.nodes or [])[row] for row in rows],
-            similarities=[(found.similarities or [])[row] for row in rows],
-        )
+        self._given.append((query.filters, kwargs))
+        return super().query(query)
 
 
 MilvusVectorStore.__module__ = "llama_index.vector_stores.milvus.base"
@@ -223,14 +217,14 @@ MilvusVectorStore.__module__ = "llama_index.vector_stores.milvus.base"
 
 async def test_a_filter_of_the_stores_own_holds_in_both_legs() -> None:
     """It goes to the store as it is, and what only BM25 finds is left out."""
-    index = indexed(vector_store=MilvusVectorStore())
-    retriever = CAUSRetriever.from_index(index, k=12, filters="n1 or n4 or n8")
-    expected = retriever.retrieve(QUERY)
-    assert sorted(ids(expected)) == ["n1", "n4", "n8"]
-    assert await retriever.aretrieve(QUERY) == expected
-    assert any(hit.posrag["sparse"] for hit in expected)  # type: ignore[attr-defined]
-    assert ids(retriever.using(filters="n4").retrieve(QUERY)) == ["n4"]
-    assert len(retriever.using(filters=None).retrieve(QUERY)) == 12
+    index = indexed(vector_store=(store := MilvusVectorStore()))
+    retriever = CAUSRetriever.from_index(index, k=3, fetch_k=3, alpha=0.0, filters="page > 2")
+    asked = QueryBundle(TEXTS[3], embedding=WordEmbedding().get_text_embedding(TEXTS[6]))
+    found, plain = retriever.retrieve(asked), retriever.using(filters=None)
+    assert await retriever.aretrieve(asked) == found
+    assert sorted(ids(found)) == sorted(ids(plain.using(alpha=1.0).retrieve(asked)))
+    assert "n3" in {*ids(plain.retrieve(asked))} - {*ids(found)}
+    assert store._given[:2] == [(None, {"string_expr": "page > 2"})] * 2
     with pytest.raises(ValueError, match=r"got 'n4'; an index in Chroma, Qdrant, Mil"):
         CAUSRetriever.from_index(indexed(), filters="n4")
     with pytest.raises(ValueError, match=r"got \{'page': 4\}; an index in Chroma"):

@@ -14,8 +14,19 @@ from typing import Any
 
 import pytest
 
+from shared_core import Passage
+
 PINNED: dict[str, Any] = {"mean_length": 140.0}
 """The mean length for which sparse vectors are made."""
+
+
+@pytest.fixture
+def grown() -> list[list[Passage]]:
+    """Return what a collection holds at first, and ten times as much to add."""
+    return [
+        [Passage(f"{name}{n:04}", f"red fish {n % 9} of {n % 7}") for n in range(number)]
+        for name, number in (("a", 200), ("b", 2000))
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -109,12 +109,6 @@ def catch(n: int) -> list[Passage]:
     return [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)]
 
 
-def grown() -> Iterator[list[Passage]]:
-    """Yield what a collection holds at first, and ten times as much to add."""
-    for name, number in (("a", 200), ("b", 2000)):
-        yield [Passage(f"{name}{n:04}", f"red fish {n % 9} of {n % 7}") for n in range(number)]
-
-
 def filled(engine: Any, passages: Sequence[Passage]) -> Any:
     engine.add(passages, vectors_of([passage.text for passage in passages]))
     return engine

@@ -26,7 +26,7 @@ pytest.importorskip("qdrant_edge")
 from shared_core.engines.qdrant import QdrantEngine  # noqa: E402
 
 from .qdrant_core import CoreClient  # noqa: E402
-from .test_databases import FISH, RED_FISH, assert_same, filled, grown, ids, vectors_of  # noqa: E402
+from .test_databases import FISH, RED_FISH, assert_same, filled, ids, vectors_of  # noqa: E402
 
 
 @pytest.fixture
@@ -60,9 +60,11 @@ def test_a_query_is_two_requests(core: CoreClient) -> None:
         assert core.requests == ["retrieve", "query_batch_points"]
 
 
-def test_what_a_query_brings_does_not_grow_with_the_collection(core: CoreClient) -> None:
+def test_what_a_query_brings_does_not_grow_with_the_collection(
+    core: CoreClient, grown: list[list[Passage]]
+) -> None:
     """In characters of the answers."""
-    engine, brought, answers = over(core), list[int](), list[Any]()
+    engine, answers, brought = over(core), list[Any](), list[int]()
     asking = engine._ask
 
     def ask(*arguments: Any, **options: Any) -> Any:
@@ -70,11 +72,9 @@ def test_what_a_query_brings_does_not_grow_with_the_collection(core: CoreClient)
         return answers[-1]
 
     with patch.object(engine, "_ask", ask):
-        for given in grown():
-            filled(engine, given)
-            answers.clear()
-            engine.pool([RED_FISH], 9)
-            brought.append(len(repr(answers)))
+        for given in grown:
+            filled(engine, given).pool([RED_FISH], 9)
+            brought.append(len(repr(answers[-2:])))
     assert 1000 < brought[1] < 1.2 * brought[0]
 
 
