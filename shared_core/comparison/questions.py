@@ -120,7 +120,7 @@ class ComparisonData:
         in `ranking`, or, without a ranking, the same answers.
     passages
         The collection, each id once. It holds every passage that a question names. Neighbour
-        spans need ``document`` and ``number`` in their metadata: a document, and the place in it.
+        spans need ``doc_id`` and ``chunk_id`` in their metadata: a document, and the place in it.
 
     Raises
     ------

@@ -13,6 +13,9 @@ from shared_core.files import check_fields, read_lines, shorten_json
 from shared_core.types import Passage
 from shared_core.wording import counted
 
+PLACE = {"document": "doc_id", "number": "chunk_id"}
+"""Fields of a document -> where its metadata hold them, as a `ChunkKeys` reads them."""
+
 _PASSAGES = (
     "documents (the ranked list of a retriever), gold and distractors (texts), or a file of "
     "documents to retrieve from"
@@ -68,8 +71,8 @@ def read_comparison(
 def read_passages(path: str | Path) -> list[Passage]:
     """Read documents, each with its ``metadata``, an object, if it has any.
 
-    A line is that of the `documents` of `read_comparison`; its ``document`` and ``number`` are put
-    into the metadata, too.
+    A line is that of the `documents` of `read_comparison`; its ``document`` and ``number`` go into
+    the metadata as ``doc_id`` and ``chunk_id``, where the retrievers look for them, too.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def read_passages(path: str | Path) -> list[Passage]:
         metadata = data.get("metadata") or {}
         if not isinstance(metadata, Mapping):
             raise ValueError(f"metadata must be an object, got {shorten_json(metadata)}")
-        place = {name: data[name] for name in ("document", "number") if name in data}
+        place = {key: data[name] for name, key in PLACE.items() if name in data}
         passages[id] = Passage(id, text, {**metadata, **place})
 
     for _ in read_lines(Path(path), parse):

@@ -35,7 +35,7 @@ from shared_core.wording import counted
 SPANNED = "+spans"
 """Ends the name of such a pipeline; and the key under which a span's metadata name its passages."""
 
-KEYS = ChunkKeys(document="document", number="number", source="document")
+KEYS = ChunkKeys()
 """Where a passage of a comparison says what it is a part of."""
 
 
@@ -78,8 +78,8 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     for passage in passages:
         if KEYS.numbered(passage) is None:
             raise ValueError(
-                f'{SPANNED} needs the fields "document" and "number" of every passage, its place '
-                f"in its document; passage {passage.id!r} has {dict(passage.metadata)}"
+                f'{SPANNED} needs the fields "document" and "number" of every passage (doc_id and '
+                f"chunk_id in its metadata); passage {passage.id!r} has {dict(passage.metadata)}"
             )
     return PassageNeighbours(passages, KEYS)
 
@@ -115,7 +115,9 @@ def members(passage: Passage) -> Sequence[str]:
 
 def _passage(span: Span) -> Passage:
     ids, (document, number) = [chunk.id for chunk in span.chunks], span.chunks[0].place
-    return Passage("+".join(ids), span.text, {SPANNED: ids, "document": document, "number": number})
+    return Passage(
+        "+".join(ids), span.text, {SPANNED: ids, KEYS.document: document, KEYS.number: number}
+    )
 
 
 def places_of(passages: Sequence[Passage]) -> list[Place]:

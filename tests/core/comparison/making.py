@@ -35,7 +35,7 @@ def reader_data(n: int, *, k: int, ranks: Sequence[int], seed: int) -> Compariso
 def numbered(data: ComparisonData) -> ComparisonData:
     """Return the same data, whose passages say which document they are of, and where in it."""
     passages = (
-        replace(each, metadata={"document": each.id.split("-")[0], "number": int(each.id[-1])})
+        replace(each, metadata={"doc_id": each.id.split("-")[0], "chunk_id": int(each.id[-1])})
         for each in data.passages
     )
     return replace(data, passages=tuple(passages))

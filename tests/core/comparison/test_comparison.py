@@ -387,7 +387,7 @@ def test_steps_leave_out_near_duplicates_and_second_passages_of_a_document() -> 
         replace(
             each,
             text=each.text.replace("x1", "x0"),
-            metadata={"document": each.id.replace("-3", "-2")},
+            metadata={"doc_id": each.id.replace("-3", "-2")},
         )
         for each in data.passages
     )
@@ -424,7 +424,7 @@ def test_passages_are_read_in_the_order_of_their_documents() -> None:
     data = codes(6)
     placed = tuple(
         replace(
-            each, metadata={"document": f"d{int(each.id[-1]) % 2}", "number": -int(each.id[-1])}
+            each, metadata={"doc_id": f"d{int(each.id[-1]) % 2}", "chunk_id": -int(each.id[-1])}
         )
         for each in data.passages
     )

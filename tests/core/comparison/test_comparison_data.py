@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from shared_core import Passage
+from shared_core import ChunkKeys, Passage
 from shared_core.comparison import ComparisonData, Question, read_comparison
+from shared_core.comparison.reading import read_passages
+from shared_core.comparison.retrieval import neighbours_of
 
 
 def write(path: Path, *lines: Any) -> Path:
@@ -73,6 +75,15 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
     data = read_comparison(questions, corpus, n=2)
     assert [passage.text for passage in data.passages] == ["Head\nT", "U"]
     assert [(q.gold, q.ranking) for q in data.questions] == [(("b",), ()), (("a",), ("b", "a"))]
+
+
+def test_where_a_document_stands_is_read_as_the_retrievers_read_it(tmp_path: Path) -> None:
+    """Out of its own fields, or out of its metadata."""
+    fields, metadata = {"document": "guide", "number": 3}, {"doc_id": "guide", "chunk_id": 3}
+    lines = ({"id": "a", "text": "T", **fields}, {"id": "b", "text": "U", "metadata": metadata})
+    passages = read_passages(write(tmp_path / "d.jsonl", *lines))
+    assert [ChunkKeys().numbered(passage) for passage in passages] == [("guide", 3)] * 2
+    assert neighbours_of(passages)
 
 
 @pytest.mark.parametrize(

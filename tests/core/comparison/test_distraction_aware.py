@@ -78,7 +78,7 @@ def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:
 def test_every_pipeline_that_scores_passes_its_scores_on() -> None:
     """Best first, one a passage."""
     data = codes(5)
-    alone = (replace(p, metadata={"document": p.id, "number": 0}) for p in data.passages)
+    alone = (replace(p, metadata={"doc_id": p.id, "chunk_id": 0}) for p in data.passages)
     comparison = Comparison(
         ks=(3,),
         pipelines=("sparse", "dense", "hybrid", "given+spans", "given+rerank"),
