@@ -32,7 +32,7 @@ RESULTS = {"ExplainedNode", "GatedPrompt"}
 
 SECTION = re.compile(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.S | re.M)
 ENTRY = re.compile(r"^(\S.*(?:\n\S.*)*)\n((?:    .*\n?|\n)+)", re.M)
-BORROWED = re.compile(r"(?:As in|As of|Those of|As for) `(\w+)`")
+BORROWED = re.compile(r"As (?:in|of) `(\w+)`")
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
@@ -71,10 +71,9 @@ def _described(name: str) -> Iterator[str]:
 def _options(made: Any) -> dict[str, tuple[str, str]]:
     """Return option -> default and type, of a class's own constructor or a function."""
     hints = get_type_hints(made)
-    fields = getattr(made, "model_fields", {}).items()
     found = {
         name: (_shown(field.get_default(call_default_factory=True)), _typed(hints[name]))
-        for name, field in fields
+        for name, field in getattr(made, "model_fields", {}).items()
         if _declared(made, name)
     }
     if found:
@@ -94,7 +93,7 @@ def _options(made: Any) -> dict[str, tuple[str, str]]:
 
 def _declared(made: type, name: str) -> bool:
     """Whether a field is ours, and not the framework's."""
-    classes = [each for each in made.__mro__ if name in vars(each).get("__annotations__", {})]
+    classes = [each for each in made.__mro__ if name in inspect.get_annotations(each)]
     return "posrag" in classes[0].__module__
 
 
