@@ -13,16 +13,19 @@ holds ``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``q
 all-MiniLM-L6-v2, or from ``--embedding``, and are kept under ``--cache``. The measures are those of
 trec_eval; brackets are 95% bootstrap intervals over questions. The last rows are nDCG@10 less that
 of the best fixed weight of min-max fusion for each collection: the mean, and the worst collection.
+``--output`` keeps all but these as JSON, a mean and the ends of its interval.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from benchmarks.embedding import add_options, chosen
+from benchmarks.figures import add_output, figure, keep
 from benchmarks.labelled import Collection, read
 from shared_core import CAUS, HybridIndex
 from shared_core.arrays import Scores
@@ -42,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", required=True)
     add_options(parser, "quality")
+    add_output(parser)
     parser.add_argument("--fetch-k", type=int, default=50)
     parser.add_argument("--variant", choices=["lucene", "okapi"], default="lucene")
     parser.add_argument("--k1", type=float)
@@ -89,11 +93,17 @@ def report(
     }
     print(f"\n{collection.name}, {len(texts):,} queries, {len(collection.passages):,} passages")
     print(f"{'':20}" + "".join(f"{name:>24}" for name in MEASURES))
+    rows: list[dict[str, Any]] = []
     for system, values in systems.items():
-        print(f"{system:20}" + "".join(f"{shown(values[name]):>24}" for name in MEASURES))
-    lower, upper = paired_difference_interval(default["nDCG@10"], fixed[best]["nDCG@10"])
-    difference = (default["nDCG@10"] - fixed[best]["nDCG@10"]).mean()
-    print(f"default less best min-max, nDCG@10: {difference:+.4f} [{lower:+.4f}, {upper:+.4f}]")
+        measured = {name: figure(values[name].mean(), interval(values[name])) for name in MEASURES}
+        rows.append({"system": system, **measured})
+        print(f"{system:20}" + "".join(f"{shown(measured[name]):>24}" for name in MEASURES))
+    ends = paired_difference_interval(default["nDCG@10"], fixed[best]["nDCG@10"])
+    less = figure((default["nDCG@10"] - fixed[best]["nDCG@10"]).mean(), ends)
+    rows.append({"system": "default less best min-max", "nDCG@10": less})
+    print("default less best min-max, nDCG@10: {:+.4f} [{:+.4f}, {:+.4f}]".format(*less))
+    about = {"benchmark": "quality", "embedding": embed.label, "collection": collection.name}
+    keep(options.output, about, rows)
     top = fixed[best]["nDCG@10"].mean()
     lost = {system: float(values["nDCG@10"].mean() - top) for system, values in systems.items()}
     return {system: value for system, value in lost.items() if "best" not in system}
@@ -106,9 +116,12 @@ def losses(rows: Sequence[Mapping[str, float]]) -> None:
         print(f"{system:20}{np.mean(each):+10.4f}{min(each):+10.4f}")
 
 
-def shown(values: Scores) -> str:
-    lower, upper = bootstrap_interval(values[:, None], lambda means: means[:, 0])
-    return f"{values.mean():.3f} [{lower:.3f}, {upper:.3f}]"
+def interval(values: Scores) -> tuple[float, float]:
+    return bootstrap_interval(values[:, None], lambda means: means[:, 0])
+
+
+def shown(measured: Sequence[float]) -> str:
+    return "{:.3f} [{:.3f}, {:.3f}]".format(*measured)
 
 
 if __name__ == "__main__":

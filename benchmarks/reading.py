@@ -8,17 +8,19 @@ Each reader is probed on held-out questions. Then it answers others behind a Lan
 LlamaIndex query engine over a retriever that ranks the gold passage imperfectly: all-MiniLM-L6-v2
 alone, over documents that share their words. Every order answers the same questions; differences
 are paired, with 95% intervals. The readers are test instruments; their bias is known because they
-were trained to have it.
+were trained to have it. ``--output`` keeps the figures as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.figures import add_output, figure, keep
 from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
 from instruments.frameworks import EmbedTexts, embedded_once, langchain_chain, llamaindex_engine
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=300, help="questions, to probe and to answer")
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=11)
+    add_output(parser)
     options = parser.parse_args()
     corpus = held_out_corpus(options.documents, seed=options.seed)
     asked = corpus[: options.n]
@@ -53,7 +56,8 @@ def main() -> None:
     report_ranks(corpus, asked, embed)
     for name in ("biased", "uniform"):
         reader = HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4)
-        report(reader, probed(reader, options), corpus, asked, embed)
+        rows = report(reader, probed(reader, options), corpus, asked, embed)
+        keep(options.output, {"benchmark": "reading", "reader": name}, rows)
 
 
 def probed(reader: HuggingFaceModel, options: argparse.Namespace) -> PositionProfile:
@@ -84,8 +88,11 @@ def report(
     corpus: list[dict],
     asked: list[dict],
     embed: EmbedTexts,
-) -> None:
+) -> list[dict[str, Any]]:
+    """Print the exact match by order, and return it as rows."""
     lower, upper = profile.interval or (np.nan, np.nan)
+    psi = figure(profile.psi, (lower, upper))
+    rows = []
     curve = " ".join(f"{value:.2f}" for value in profile.accuracy or ())
     print(f"\n{reader.name}: EM by slot {curve}")
     print(f"position sensitivity {profile.psi:.3f}, 95% interval [{lower:.3f}, {upper:.3f}]")
@@ -104,15 +111,22 @@ def report(
         same = np.mean(
             [one.strip() == other.strip() for one, other in zip(ours, theirs, strict=True)]
         )
+        match = {
+            "LangChain": figure(results[order].mean()),
+            "LlamaIndex": figure(graded(theirs, asked).mean()),
+        }
+        less = {
+            f"less {other}": against(results, order, other)
+            for other in ("shuffle", "sequential")
+            if other in results and other != order
+        }
+        rows.append({"order": order, "position sensitivity": psi, **match, **less})
         print(
-            f"{order:16}{results[order].mean():10.3f}{graded(theirs, asked).mean():12.3f}"
-            f"{same:14.1%}",
+            f"{order:16}{match['LangChain'][0]:10.3f}{match['LlamaIndex'][0]:12.3f}{same:14.1%}"
+            f"{shown(less, 'less shuffle'):>28}{shown(less, 'less sequential'):>28}",
             flush=True,
-            end="",
         )
-        print(
-            f"{against(results, order, 'shuffle'):>28}{against(results, order, 'sequential'):>28}"
-        )
+    return rows
 
 
 def graded(answers: list[str], asked: list[dict]) -> npt.NDArray[np.float64]:
@@ -120,11 +134,13 @@ def graded(answers: list[str], asked: list[dict]) -> npt.NDArray[np.float64]:
     return np.array([grade(a, each["answers"]) for a, each in zip(answers, asked, strict=True)])
 
 
-def against(results: dict[str, npt.NDArray[np.float64]], order: str, other: str) -> str:
-    if other == order or other not in results:
-        return ""
-    lower, upper = paired_difference_interval(results[order], results[other])
-    return f"{np.mean(results[order] - results[other]):+.3f} [{lower:+.3f}, {upper:+.3f}]"
+def against(results: dict[str, npt.NDArray[np.float64]], order: str, other: str) -> list[float]:
+    ends = paired_difference_interval(results[order], results[other])
+    return figure(np.mean(results[order] - results[other]), ends)
+
+
+def shown(less: dict[str, list[float]], name: str) -> str:
+    return "{:+.3f} [{:+.3f}, {:+.3f}]".format(*less[name]) if name in less else ""
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 Every system answers the same queries over the same passages and precomputed vectors, in turns, so
 that a busy machine slows all of them. Times are medians; only the ratios carry over to another
-machine.
+machine. ``--output`` keeps those of the adapters and the peers as JSON.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from llama_index.core.schema import QueryBundle
 
 from benchmarks import systems
 from benchmarks.corpus import DIM, Corpus, clustered, make
+from benchmarks.figures import add_output, keep
 from benchmarks.footprint import SYSTEMS
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.native import kernels
@@ -40,13 +41,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--scan", type=int, nargs="*", default=[1_000_000])
+    add_output(parser)
     options = parser.parse_args()
     print(f"Kernels: {'compiled' if kernels.built else 'numpy'}")
     overhead()
-    for size in options.sizes:
-        queries(size)
-    for size in options.sizes:
-        footprints(size)
+    rows = [row for size in options.sizes for row in queries(size)]
+    rows += [row for size in options.sizes for row in footprints(size)]
+    keep(options.output, {"benchmark": "speed"}, rows)
     for size in options.scan:
         scan(size)
 
@@ -82,8 +83,9 @@ def overhead() -> None:
         print(f"  {name:12}{own:8.4f} ms, empty {empty:.4f} ms: {own / empty:.2f}x")
 
 
-def queries(size: int) -> None:
+def queries(size: int) -> list[dict[str, Any]]:
     """One query at a time, and batches, through the adapters and the peers."""
+    rows: list[dict[str, Any]] = []
     many = {1_000: 100, 10_000: 60}.get(size, 16)
     for stop_words in (False, True):
         corpus = make(size, max(many, BATCH), stop_words=stop_words)
@@ -128,12 +130,17 @@ def queries(size: int) -> None:
             1,
             rounds=3 * ROUNDS,
         )
-        show(size, stop_words, ms, {name: t / BATCH for name, t in batched.items()})
+        each = {name: taken / BATCH for name, taken in batched.items()}
+        about = {"passages": size, "stop words": stop_words}
+        rows.append({**about, "at a time": 1, "ms a query": ms})
+        rows.append({**about, "at a time": BATCH, "ms a query": each})
+        show(size, stop_words, ms, each)
         show_emptied(size, emptied)
     print(f"  dense leg like a full product: {exact(lang.index, corpus):.1%} of queries")
     ids = iter(lang.index.ids)
     (deleting,) = in_turns({"": lambda _: lang.index.delete([next(ids)])}, many, rounds=1).values()
     print(f"  deleting one passage: {deleting:.2f} ms (< 5 at 100,000)")
+    return rows
 
 
 def by_numpy(search: Callable[..., Any], *arguments: Any) -> Any:
@@ -212,17 +219,20 @@ def in_turns(
     return {name: 1e3 * float(np.median(taken)) for name, taken in times.items()}
 
 
-def footprints(size: int) -> None:
+def footprints(size: int) -> list[dict[str, Any]]:
     """Build time and memory of each system, each in a process of its own."""
+    rows = []
     print(f"\nBuilding over {size:,} passages, embedding excluded")
     for name in SYSTEMS:
         command = [sys.executable, "-m", "benchmarks.footprint", name, str(size)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found = json.loads(done.stdout.splitlines()[-1])
+        rows.append({"passages": size, "built": name, **found})
         print(
             f"  {name:22}{found['seconds']:8.2f} s {found['kept']:8.0f} MB kept"
             f"{found['peak']:8.0f} MB at the peak"
         )
+    return rows
 
 
 def scan(size: int) -> None:

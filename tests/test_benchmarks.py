@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from benchmarks.verdicts import Gain, verdict
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
+DOCS = FOLDER.parent / "docs"
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in FOLDER.glob("[a-z]*.py")))
@@ -37,3 +40,17 @@ def test_a_verdict_follows_from_interval_and_corrected_p_value() -> None:
     assert verdict("R", "S", gains) == f"{better}."
     harm = Gain("D", -0.2, (-0.3, -0.1))
     assert verdict("R", "S", [harm, *gains]) == (f"{better}; worse: D by -0.200 [-0.300, -0.100].")
+
+
+def test_the_page_shows_the_figures_of_the_json_file() -> None:
+    """Those of the default for each collection of the first table of ranking quality."""
+    rows = json.loads((DOCS / "benchmarks.json").read_text("utf-8"))
+    page = (DOCS / "benchmarks.md").read_text("utf-8")
+    cells = r"^\| (?:docs of )?([^|]+) \| [\d,]+ \|.*\| \*\*(\.\d+)\*\* \|"
+    defaults = {
+        (row["collection"], f"{row['nDCG@10'][0]:.3f}"[1:])
+        for row in rows
+        if row.get("system") == "default" and row["collection"] != "PyTorch API"
+    }
+    assert defaults <= {*re.findall(cells, page, re.M)}
+    assert len(defaults) >= 4
