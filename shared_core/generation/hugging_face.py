@@ -32,6 +32,12 @@ LAST_TOKEN = slice(-1, None)
 For the number 1, Gemma 4 leaves the other tokens out of the layers that share their keys, too.
 """
 
+LONG = 512
+"""Tokens from which a processor scores rows one by one.
+
+Beside padding it would compute the masked half of the attention, too.
+"""
+
 
 class HuggingFaceModel:
     """A causal language model that decodes greedily and scores given answers.
@@ -52,7 +58,7 @@ class HuggingFaceModel:
     max_new_tokens
         Most tokens of an answer, >= 1.
     batch_size
-        Prompts in one forward pass, >= 1.
+        Prompts in one forward pass, >= 1; on a processor, long ones are scored one by one.
     chat
         Render each prompt as one user message in the tokenizer's chat template; ``"auto"`` does
         where there is a template, and a mapping does with options of the template, such as
@@ -187,8 +193,10 @@ class HuggingFaceModel:
         pairs = self._pairs(prompts, continuations)
         rows = [head + tail for head, tail in pairs]
         scores: list[list[float]] = [[] for _ in rows]
+        lengths = [len(row) for row in rows]
+        alone = self.model.device.type == "cpu" and max(lengths, default=0) >= LONG
         with evaluating(self.model):
-            for batch in batches([len(row) for row in rows], self.batch_size):
+            for batch in batches(lengths, 1 if alone else self.batch_size):
                 keep = 1 + max(len(pairs[index][1]) for index in batch)
                 logits = self._last_logits([rows[index] for index in batch], keep)
                 for index, row in zip(batch, logits, strict=True):

@@ -130,6 +130,23 @@ def test_continuations_score_as_in_a_plain_forward(
             assert one == pytest.approx(other, abs=1e-5)
 
 
+def test_a_processor_scores_long_prompts_one_by_one(
+    model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the same scores, without padding."""
+    ours, tails, widths = HuggingFaceModel(model, tokenizer), [" x"] * len(PROMPTS), []
+    together = ours.log_probabilities(PROMPTS, tails)
+    monkeypatch.setattr("shared_core.generation.hugging_face.LONG", 2)
+    see = model.register_forward_pre_hook(
+        lambda _, args, given: widths.append(len(given["input_ids"])), with_kwargs=True
+    )
+    alone = ours.log_probabilities(PROMPTS, tails)
+    see.remove()
+    assert widths == [1] * len(PROMPTS)
+    for one, other in zip(alone, together, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+
+
 def test_the_tokenizers_end_token_ends_an_answer_of_a_model_that_has_none(tokenizer: Any) -> None:
     """Some checkpoints leave it out; every answer would run to its limit."""
     model = made("llama")
