@@ -99,30 +99,6 @@ def test_epsilon_stands_in_the_denominator() -> None:
     assert found.scores == pytest.approx([0.5, 0.0])
 
 
-def test_alpha_is_that_of_section_iv_unless_it_is_given() -> None:
-    """0.3, so beta 0.7. The paper asks for beta > 0.5 but evaluates 0.1 and 0.5 in Table II."""
-    found = rank([1, 0], [0, 1], fusion="min_max")
-    assert found.alpha == 0.3
-    assert found.scores == pytest.approx([0.7, 0.3], abs=1e-6)
-    for beta in (0.1, 0.5):
-        found = rank([1, 0], [0, 1], alpha=1 - beta, fusion="min_max")
-        assert found.scores[found.indices.index(0)] == pytest.approx(1 - beta, abs=1e-6)
-
-
-def test_a_leg_of_equal_scores_contributes_nothing() -> None:
-    """All equal: (x - min) is 0 for each, so the leg says nothing rather than favouring all."""
-    found = rank([0.4, 0.4, 0.4], [1.0, 3.0, 2.0], fusion="min_max")
-    assert found.dense_norm == [0, 0, 0]
-    np.testing.assert_allclose(found.scores, 0.7 * np.array(found.sparse_norm))
-
-
-def test_ties_go_by_dense_rank_then_by_position() -> None:
-    """Passages 0 and 2 tie on the fused score, 2 is denser; 3 and 4 tie in everything."""
-    found = rank([0.0, 0.5, 1.0, 0.2, 0.2], [1.0, 0.0, 0.0, 0.2, 0.2], alpha=0.5)
-    assert found.indices == [2, 0, 1, 3, 4]
-    assert found.scores[0] == found.scores[1]
-
-
 def test_equation_3_by_hand() -> None:
     """Edges 0.8 and 0.6, middle 0.5: 1.4; a middle of 0 leaves the epsilon."""
     assert position_sensitivity_index([0.8, 0.5, 0.6]) == pytest.approx(1.4)
@@ -153,12 +129,6 @@ def test_an_all_zero_profile_is_inconclusive() -> None:
         assert (gate.opened, gate.psi) == (False, None)
         assert "mute" in gate.reason
         assert "inconclusive" in gate.reason
-
-
-def test_the_gate_opens_strictly_above_one() -> None:
-    """Algorithm 1, line 16; at exactly 1.0 the ranked order is kept."""
-    psis = (0.0, 1.0, math.nextafter(1, 2), 1.3)
-    assert [decide_order(psi).opened for psi in psis] == [False, False, True, True]
 
 
 def test_a_gate_by_another_measure_than_the_papers_says_so() -> None:

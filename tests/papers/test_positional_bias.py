@@ -13,11 +13,6 @@ def profile(distraction: tuple[float, ...] | None = None) -> PositionProfile:
     return PositionProfile(model="table-1", accuracy=TABLE_1_NONE, distraction=distraction)
 
 
-def test_psi_of_the_published_profile() -> None:
-    """(80.80 + 82.73) / (2 * 79.20) = 1.032."""
-    assert round(profile().psi, 3) == 1.032
-
-
 def test_max_relevance_takes_slots_by_decreasing_accuracy() -> None:
     """The best passages go, in order, to slots 5, 1, 4, 3, 2."""
     order = MaxRelevance()(5, profile())

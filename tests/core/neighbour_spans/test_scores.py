@@ -32,13 +32,6 @@ def score(
     return span.score
 
 
-@pytest.mark.parametrize(("distance", "more"), [(0, 1.00), (1, 0.50), (2, 0.25), (3, 0.12)])
-def test_adjacency_falls_with_the_distance_as_the_source_has_it(distance: int, more: float) -> None:
-    """Golden: 1.00, 0.50, 0.25, 0.12 at distances 0 to 3; a seed counts itself and the others."""
-    near = adjacency([4, 4 + distance] if distance else [4], 0.7)
-    assert round(near - (1 if distance else 0), 2) == more
-
-
 @given(st.sets(st.integers(0, 60), min_size=1, max_size=12), st.floats(0.01, 5))
 def test_adjacency_is_the_pair_sum_over_the_number_of_seeds(places: set[int], decay: float) -> None:
     """Its definition, written out; and the bound that keeps many seeds from outweighing all."""

@@ -22,8 +22,10 @@ from shared_core import (
 )
 from shared_core.neighbour_spans import Chunk, PassageNeighbours, Seed
 from shared_core.placement import (
+    Inverse,
     MaxRelevance,
     MinDistraction,
+    Sequential,
     SourceOrder,
     UShape,
 )
@@ -55,12 +57,8 @@ def test_the_names_are_those_of_the_contract() -> None:
         *("source_order", "u_shape_best_last"),
         *("front_first", "back_first", "edge_balanced"),
     }
-    others = {name: cls.name for name, cls in PLACEMENTS.items() if cls.name != name}
-    assert others == {
-        "front_first": "sequential",
-        "back_first": "inverse",
-        "edge_balanced": "u_shape",
-    }
+    others = {name: cls for name, cls in PLACEMENTS.items() if cls.name != name}
+    assert others == {"front_first": Sequential, "back_first": Inverse, "edge_balanced": UShape}
     for name in PLACEMENTS:
         placement = resolve_placement(name)
         assert placement == PLACEMENTS[name]()
