@@ -65,12 +65,11 @@ def process(
     *arguments: str,
     stdout: IO[str] | int = subprocess.PIPE,
     stderr: IO[str] | int = subprocess.PIPE,
-    start: str = START,
     **variables: object,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command as its own process, with these variables in its environment too."""
     return subprocess.run(
-        [sys.executable, "-c", start, *arguments],
+        [sys.executable, "-c", START, *arguments],
         env={**os.environ, **{name: str(value) for name, value in variables.items()}},
         stdout=stdout,
         stderr=stderr,
