@@ -32,9 +32,4 @@ def nothing(prompts: Sequence[str]) -> list[str]:
     return ["no idea"] * len(prompts)
 
 
-def broken(prompts: Sequence[str]) -> list[str]:
-    """Raise what a model's own code may raise."""
-    raise RuntimeError("the weights are gone")
-
-
 number = 5

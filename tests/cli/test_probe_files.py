@@ -15,8 +15,6 @@ from shared_core import PositionProfile
 from shared_core.cli import probe_report as report
 from shared_core.cli.files import ProbeFiles
 
-READERS = Path(__file__).parents[2] / "instruments"
-
 ACCURACY = PositionProfile(
     model="m", identity="m 1", accuracy=(0.9, 0.5, 0.8), n=100, date="2026-01-02T03:04:05+00:00"
 )

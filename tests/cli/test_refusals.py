@@ -31,7 +31,7 @@ TUNE = "tune --documents documents.jsonl --data"
         ("demo --query '   '", "'   '"),
         (f"demo --data {ROOT}/README.md", "of text files, give the folder"),
         ("probe no.such.module:model", "no.such.module:model is not a model"),
-        ("probe tests.cli.answering:broken --n 2", "RuntimeError: the weights are gone"),
+        ("probe tests.cli.comparing:broken --n 2", "RuntimeError: the weights are gone"),
         ("probe tests.cli.answering:number", "int"),
         ("probe no/such/one", "cannot load the language model 'no/such/one' (no such folder)"),
         ("probe openai:x --max-new-tokens 0", "--max-new-tokens must be an integer >= 1, got 0"),

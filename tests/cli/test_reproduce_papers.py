@@ -38,7 +38,6 @@ from tests.cli.test_outputs import ranked, rotated
 
 READERS = Path(__file__).parents[2] / "instruments"
 BIASED = str(READERS / "biased")
-QUESTIONS = READERS / "questions.jsonl"
 ASKING = ["--model", BIASED, "--max-new-tokens", "4"]
 ABSTAINING = ["--abstain-template", str(READERS / "prompt.txt")]
 

@@ -70,11 +70,6 @@ class PostprocessorContract:
         check_same_nodes(out, corpus())
         check_scores(out)
 
-    def test_async_equals_sync(self, postprocessor: BaseNodePostprocessor) -> None:
-        query = QueryBundle(QUERY)
-        out = asyncio.run(postprocessor.apostprocess_nodes(scored(), query))
-        assert facts(out) == facts(postprocessor.postprocess_nodes(scored(), query))
-
     def test_the_wrapping_of_a_tool_is_no_part_of_the_query(
         self, postprocessor: BaseNodePostprocessor
     ) -> None:

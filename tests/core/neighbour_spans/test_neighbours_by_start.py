@@ -13,7 +13,7 @@ from shared_core import Passage
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import PassageNeighbours, stitch
 from shared_core.neighbour_spans.order import MOST_STRIPPED
-from tests.core.neighbour_spans.making import around, index_of, neighbours, put, run_ids
+from tests.core.neighbour_spans.making import around, index_of, neighbours, put, run_ids, words
 
 KEYS = ChunkKeys()
 
@@ -57,10 +57,6 @@ SENTENCES = " ".join(
     f"Sentence {at} says that part {at} of the machine must be checked with care."
     for at in range(12)
 )
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def sentences() -> list[Passage]:
