@@ -138,7 +138,10 @@ class Driver:
     retriever: Any
     rescorer: Any
     many: str
+    single: str
+    batch: str
     model: Any
+    hits: Any
 
     def items(self, passages: Sequence[Passage], scores: Sequence[float | None] = ()) -> Any:
         """Return passages as documents or nodes, with scores if given."""
@@ -168,6 +171,22 @@ class Driver:
         """Add them, awaited."""
         return await getattr(retriever, f"aadd_{self.many}")(items)
 
+    def retrieve(self, retriever: Any, query: str) -> Any:
+        """Retrieve."""
+        return getattr(retriever, self.single)(query)
+
+    async def aask(self, retriever: Any, query: str) -> list[Hit]:
+        """Retrieve, awaited."""
+        return self.hits(await getattr(retriever, f"a{self.single}")(query))
+
+    def ask_many(self, retriever: Any, queries: Sequence[str]) -> list[list[Hit]]:
+        """Retrieve for many queries at once."""
+        return [*map(self.hits, getattr(retriever, self.batch)([*queries]))]
+
+    async def aask_many(self, retriever: Any, queries: Sequence[str]) -> list[list[Hit]]:
+        """Retrieve for many queries at once, awaited."""
+        return [*map(self.hits, await getattr(retriever, f"a{self.batch}")([*queries]))]
+
 
 class LangChain(Driver):
     """How to speak with `langchain_posrag`."""
@@ -178,6 +197,7 @@ class LangChain(Driver):
     placer = langchain_posrag.PlacementTransformer
     one = "Document"
     many = "documents"
+    single, batch = "invoke", "batch"
     model = LangChainModel
 
     def items(
@@ -208,10 +228,6 @@ class LangChain(Driver):
         store.add_documents(self.items(passages))
         return self.retriever.from_vectorstore(store, self.items(passages), **options)
 
-    def retrieve(self, retriever: Any, query: str) -> list[Document]:
-        """Retrieve."""
-        return retriever.invoke(query)
-
     def ask(
         self,
         retriever: Any,
@@ -221,18 +237,6 @@ class LangChain(Driver):
     ) -> list[Hit]:
         """Retrieve, with a filter and options for this query if given."""
         return self.hits(retriever.invoke(query, filter=where, **options))
-
-    async def aask(self, retriever: Any, query: str) -> list[Hit]:
-        """Retrieve, awaited."""
-        return self.hits(await retriever.ainvoke(query))
-
-    def ask_many(self, retriever: Any, queries: Sequence[str]) -> list[list[Hit]]:
-        """Retrieve for many queries at once."""
-        return [self.hits(found) for found in retriever.batch([*queries])]
-
-    async def aask_many(self, retriever: Any, queries: Sequence[str]) -> list[list[Hit]]:
-        """Retrieve for many queries at once, awaited."""
-        return [self.hits(found) for found in await retriever.abatch([*queries])]
 
     def delete(self, retriever: Any, ids: Any) -> list[str]:
         """Delete by id, and return which were there."""
@@ -260,6 +264,7 @@ class LlamaIndex(Driver):
     placer = llamaindex_posrag.PlacementPostprocessor
     one = "BaseNode"
     many = "nodes"
+    single, batch = "retrieve", "retrieve_batch"
 
     def model(self, documents: Embed = embed, queries: Embed | None = None) -> LlamaIndexModel:
         """Return a function of the text as an embedding model."""
@@ -293,10 +298,6 @@ class LlamaIndex(Driver):
         index = VectorStoreIndex(self.items(passages), embed_model=self.model())
         return self.retriever.from_index(index, **options)
 
-    def retrieve(self, retriever: Any, query: str) -> list[NodeWithScore]:
-        """Retrieve."""
-        return retriever.retrieve(query)
-
     def ask(
         self,
         retriever: Any,
@@ -314,18 +315,6 @@ class LlamaIndex(Driver):
             ]
             options["filters"] = MetadataFilters(filters=filters)
         return self.hits(retriever.using(**options).retrieve(query))
-
-    async def aask(self, retriever: Any, query: str) -> list[Hit]:
-        """Retrieve, awaited."""
-        return self.hits(await retriever.aretrieve(query))
-
-    def ask_many(self, retriever: Any, queries: Sequence[str]) -> list[list[Hit]]:
-        """Retrieve for many queries at once."""
-        return [self.hits(found) for found in retriever.retrieve_batch(queries)]
-
-    async def aask_many(self, retriever: Any, queries: Sequence[str]) -> list[list[Hit]]:
-        """Retrieve for many queries at once, awaited."""
-        return [self.hits(found) for found in await retriever.aretrieve_batch(queries)]
 
     def delete(self, retriever: Any, ids: Any) -> list[str]:
         """Delete by id, and return which were there."""

@@ -20,6 +20,7 @@ from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from .drivers import ids
 from .gates import Answer, GateAdapter, LangChainGate, LlamaIndexGate
 
+DRIVERS = LangChainGate, LlamaIndexGate
 CORPUS = [Passage(id, text) for id, text in zip(IDS, PASSAGES, strict=True)]
 QUESTIONS = (
     *(INSIDE, OUTSIDE, "honey", "which bread needs acid", "who wrote the first detective novel"),
@@ -35,12 +36,6 @@ def embedded(text: str) -> list[float]:
 def other(text: str) -> list[float]:
     """Embed as another model does."""
     return embed(" ".join(f"{word}x" for word in text.split()))
-
-
-@pytest.fixture(params=[LangChainGate, LlamaIndexGate], ids=["LangChain", "LlamaIndex"])
-def adapter(request: pytest.FixtureRequest) -> GateAdapter:
-    made: GateAdapter = request.param()
-    return made
 
 
 @pytest.fixture

@@ -91,12 +91,7 @@ class LlamaIndexSpans(LlamaIndex):
 
 
 Adapter = LangChainSpans | LlamaIndexSpans
-
-
-@pytest.fixture(params=[LangChainSpans, LlamaIndexSpans], ids=["LangChain", "LlamaIndex"])
-def adapter(request: pytest.FixtureRequest) -> Adapter:
-    made: Adapter = request.param()
-    return made
+DRIVERS = LangChainSpans, LlamaIndexSpans
 
 
 def chunks_of(hits: Sequence[Hit]) -> list[list[str]]:
