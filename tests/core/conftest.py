@@ -24,6 +24,13 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own profiles and curves out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    return tmp_path / "profiles"
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index with a file of every kind, not to be changed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,7 @@ PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3,
 FLAT = PositionProfile(model="flat", accuracy=(0.5, 0.5, 0.5))
 
 
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's own profiles out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("profiles")
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,7 @@ MEASURED = PositionalCurve(
 )
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own curves out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-    return tmp_path / "profiles"
+pytestmark = pytest.mark.usefixtures("profiles")
 
 
 def curve_of(readings: Sequence[npt.ArrayLike], points: int) -> PositionalCurve:
@@ -106,11 +102,11 @@ def test_both_ends_are_told_apart_from_one_another(points: int) -> None:
     assert (curve.start, curve.end, curve.edges) == pytest.approx((3.0, 8.0, 5.5))
 
 
-def test_a_saved_curve_is_found_by_its_models_name(folder: Path) -> None:
+def test_a_saved_curve_is_found_by_its_models_name(profiles: Path) -> None:
     """Beside the profiles, and none of them; kept as plain JSON with a format."""
     saved = MEASURED.save()
     assert saved == PositionalCurve.file_of(MEASURED.model)
-    assert saved == folder / "curves" / "org%2Fsome%20model.json"
+    assert saved == profiles / "curves" / "org%2Fsome%20model.json"
     data = json.loads(saved.read_text("utf-8"))
     assert (data["format"], data["identity"], data["n"]) == (1, "org/some model 12", 7)
     for spec in (MEASURED, saved, str(saved), "org/some model"):

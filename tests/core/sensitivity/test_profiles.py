@@ -31,12 +31,7 @@ FULL = PositionProfile(
 accuracies = st.lists(st.floats(0, 1), min_size=1, max_size=15)
 
 
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own profiles out of the tests."""
-    folder = tmp_path / "profiles"
-    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("profiles")
 
 
 def test_a_saved_profile_comes_back_equal(profiles: Path, tmp_path: Path) -> None:

@@ -14,11 +14,7 @@ from shared_core.sensitivity import published_names
 EVIDENCE = Path(__file__).parents[3] / "docs/evidence/profile.json"
 
 
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own profiles out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("profiles")
 
 
 @pytest.mark.parametrize("name", published_names())
