@@ -14,12 +14,11 @@ from llama_index.core.tools.types import ToolMetadata
 
 import langchain_posrag as lc
 import llamaindex_posrag as li
-from tests.core.gating.words import IDS, INSIDE, PASSAGES
+from tests.core.gating.words import INSIDE
 
-from .drivers import LangChain, LlamaIndex, Passage
-from .test_gate import embedded
+from .drivers import LangChain, LlamaIndex
+from .test_gate import CORPUS, embedded
 
-CORPUS = [Passage(id, text) for id, text in zip(IDS, PASSAGES, strict=True)]
 LANGCHAIN, LLAMAINDEX = LangChain(), LlamaIndex()
 MODELS = LANGCHAIN.model(embedded), LLAMAINDEX.model(embedded)
 DOCUMENTS, NODES = LANGCHAIN.items(CORPUS), LLAMAINDEX.items(CORPUS)

@@ -34,18 +34,13 @@ Host = type[ContextAwarenessGate] | type[GatedRetriever]
 BOTH: list[Host] = [ContextAwarenessGate, GatedRetriever]
 
 
-def documents() -> list[Document]:
-    return [Document(text, id=id) for id, text in zip(IDS, PASSAGES, strict=True)]
+DOCUMENTS = [Document(text, id=id) for id, text in zip(IDS, PASSAGES, strict=True)]
+WORDS = LangChainModel(embed)
 
 
 @pytest.fixture
-def words() -> LangChainModel:
-    return LangChainModel(embed)
-
-
-@pytest.fixture
-def retriever(words: LangChainModel) -> CAUSRetriever:
-    return CAUSRetriever.from_documents(documents(), words, k=3)
+def retriever() -> CAUSRetriever:
+    return CAUSRetriever.from_documents(DOCUMENTS, WORDS, k=3)
 
 
 @pytest.fixture
@@ -149,12 +144,10 @@ def test_a_retriever_without_scores_may_stand_behind_the_gate(
 
 @pytest.mark.parametrize("host", BOTH)
 @pytest.mark.parametrize("ask", [*WAYS, batched])
-def test_a_call_configures_the_retriever(
-    retriever: CAUSRetriever, words: LangChainModel, host: Host, ask: Ask
-) -> None:
+def test_a_call_configures_the_retriever(retriever: CAUSRetriever, host: Host, ask: Ask) -> None:
     """As it does without the gate, in whatever it is wrapped; a chain hands the setting on."""
     configurable = retriever.configurable_fields(k=ConfigurableField(id="k"))
-    gated = host.from_retriever(configurable, words, documents())
+    gated = host.from_retriever(configurable, WORDS, DOCUMENTS)
     assert [each.id for each in gated.config_specs] == ["k"]
     config: RunnableConfig = {"configurable": {"k": 1}}
     for asked in (gated, RunnableLambda(str) | gated, gated.with_config(configurable={"k": 2})):
@@ -163,7 +156,7 @@ def test_a_call_configures_the_retriever(
     bound = retriever.with_config(tags=["mine"]).bind(k=1)
     assert len(found(ask(host.from_retriever(bound), INSIDE))) == 1, "the index is known below it"
     piped = retriever.with_retry() | PlacementTransformer("sequential")
-    assert len(found(ask(host.from_retriever(piped, words, documents()), INSIDE))) == 3
+    assert len(found(ask(host.from_retriever(piped, WORDS, DOCUMENTS), INSIDE))) == 3
 
 
 def test_a_question_is_a_text_and_an_option_known(gate: ContextAwarenessGate) -> None:
