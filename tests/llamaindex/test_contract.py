@@ -18,28 +18,18 @@ from .contract import PostprocessorContract
 pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 
 
-class TestCAUSPostprocessor(PostprocessorContract):
+class TestEach(PostprocessorContract):
     @pytest.fixture(
         params=[
-            {"psi": 1.3, "k": 3, "alpha": 0.7},
-            {"psi": "always", "placement": UShapeBestLast(), "fusion": "rrf"},
-            {"psi": "always", "fusion": "min_max", "variant": "okapi"},
+            CAUSPostprocessor(psi=1.3, k=3, alpha=0.7),
+            CAUSPostprocessor(psi="always", placement=UShapeBestLast(), fusion="rrf"),
+            CAUSPostprocessor(psi="always", fusion="min_max", variant="okapi"),
+            *(PlacementPostprocessor("u_shape", psi=psi) for psi in (None, "always", "never")),
+            # nodes without a position come back as they are, and the rules hold for them
+            NeighbourSpanPostprocessor(NeighbourSpans(order=UShapeBestLast())),
         ],
-        ids=str,
+        ids=lambda each: str(type(each).__name__),
     )
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
-        return CAUSPostprocessor(**request.param)
-
-
-class TestPlacementPostprocessor(PostprocessorContract):
-    @pytest.fixture(params=[None, "always", "never"])
-    def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
-        return PlacementPostprocessor("u_shape", psi=request.param)
-
-
-class TestNeighbourSpanPostprocessor(PostprocessorContract):
-    """Nodes without a position come back as they are, and the rules hold for them."""
-
-    @pytest.fixture
-    def postprocessor(self) -> BaseNodePostprocessor:
-        return NeighbourSpanPostprocessor(NeighbourSpans(order=UShapeBestLast()))
+        made: BaseNodePostprocessor = request.param
+        return made
