@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,10 @@ pytest.importorskip("rich")
 pytest.importorskip("ir_measures")
 
 from shared_core import u_shape_order
-from shared_core.cli.main import main
 from shared_core.cli.reproduce import caus
 from shared_core.corpora import torch_api_passages
 from tests.cli.conftest import CountingModel
-
-MODULE = "tests.cli.calling"
+from tests.cli.test_reproduce_papers import reproduce
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +30,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield tmp_path_factory.mktemp("cache")
 
 
-def reproduce(cache: Path, output: Path, *arguments: str) -> dict[str, Any]:
-    """Run the command and return its JSON."""
-    command_line = ["reproduce", "caus", "--cache", str(cache), "--output", str(output)]
-    assert main([*command_line, *arguments]) == 0
-    found: dict[str, Any] = json.loads(output.read_text())
-    return found
-
-
 def test_a_few_questions_are_of_all_levels(cache: Path) -> None:
-    found = reproduce(cache, cache / "few.json", "--n", "5")
+    found, _ = reproduce("caus", cache / "few.json", "--cache", str(cache), "--n", "5")
     levels = [each["level"] for each in found["questions"]]
     assert levels == ["basic", "basic", "intermediate", "intermediate", "signature"]
     assert len(rows_of(found, "I")["Base RAG"]["ranks"]) == 5
@@ -54,7 +43,7 @@ def rows_of(found: dict[str, Any], table: str) -> dict[str, dict[str, Any]]:
 
 def test_without_a_model_retrieval_is_measured(cache: Path) -> None:
     """Hit, rank and slot agree with each other, row by row and question by question."""
-    found = reproduce(cache, cache / "caus.json")
+    found, _ = reproduce("caus", cache / "caus.json", "--cache", str(cache))
     assert len(found["questions"]) == 52
     assert [len(rows_of(found, table)) for table in ("I", "II", "III")] == [3, 3, 6]
     for row in found["rows"]:
@@ -72,7 +61,8 @@ def test_without_a_model_retrieval_is_measured(cache: Path) -> None:
 
 def test_a_model_that_reads_what_is_retrieved_is_graded_so(cache: Path, tmp_path: Path) -> None:
     """The call where the gold passage stands in the prompt, keywords elsewhere: EM is the hits."""
-    found = reproduce(cache, tmp_path / "caus.json", "--model", f"{MODULE}:reader")
+    asking = ["--cache", str(cache), "--model", "tests.cli.calling:reader"]
+    found, _ = reproduce("caus", tmp_path / "caus.json", *asking)
     for row in found["rows"]:
         assert row["figures"]["EM"] == row["figures"]["hit"]
         assert row["figures"]["KW"]["mean"] == 1.0
@@ -81,7 +71,8 @@ def test_a_model_that_reads_what_is_retrieved_is_graded_so(cache: Path, tmp_path
 
 def test_the_gate_decides_for_caus_alone(cache: Path, tmp_path: Path) -> None:
     """With an index at or below 1 CAUS keeps the ranked order; Static U-RAG never asks."""
-    found = reproduce(cache, tmp_path / "caus.json", "--psi", "0.97")
+    gated = ["--cache", str(cache), "--psi", "0.97"]
+    found, _ = reproduce("caus", tmp_path / "caus.json", *gated)
     placements = {row["name"]: row["placement"] for row in found["rows"]}
     assert placements.pop("Static U-RAG") == "u_shape"
     assert {*placements.values()} == {"sequential"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from shared_core.placement import PLACEMENTS, Shuffle, resolve_placement
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 from tests.core.attention.readers import reader
+from tests.core.generation.test_models import shout
 
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 OF_RANKS = [name for name in PLACEMENTS if name not in ("max_relevance", "min_distraction")]
@@ -37,10 +37,6 @@ METHODS: dict[str, Any] = {
 
 def cases(n: int, k: int = 10) -> list[Case]:
     return shuffled_cases(n, k=k, seed=7)[0]
-
-
-def shout(prompts: Sequence[str]) -> list[str]:
-    return [prompt.upper() for prompt in prompts]
 
 
 # --- every method ---

@@ -18,9 +18,8 @@ from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.self_elicit import READ, sentence_spans
 from shared_core.sensitivity import PromptTemplate
 from tests.core.attention.readers import reader
+from tests.core.attention.test_relevance import SCORES, SPANS
 
-SCORES = [9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 0.5, 1.5]
-SPANS = [(1, 2), (2, 5), (6, 8)]
 NOTE = "<start_important> and <end_important> mark the important evidence in the context.\n\n"
 
 
