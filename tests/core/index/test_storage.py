@@ -201,7 +201,10 @@ def test_of_two_saves_at_once_the_later_counts(
 def test_every_file_is_flushed_to_disk_through_a_writable_handle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows refuses to flush what was opened for reading. The folder is flushed last."""
+    """Windows refuses to flush what was opened for reading. The folder is flushed last.
+
+    All are closed, or a service that saves often could open no more.
+    """
     fcntl, flushed = pytest.importorskip("fcntl"), []
 
     def fsync(descriptor: int) -> None:
@@ -211,7 +214,9 @@ def test_every_file_is_flushed_to_disk_through_a_writable_handle(
         flushed.append(path.name)
 
     monkeypatch.setattr(os, "fsync", fsync)
+    opened = len(os.listdir("/proc/self/fd"))
     make_index(3).save(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == opened
     files = {path.name for path in data_of(tmp_path).iterdir()} | {"manifest.json"}
     assert ({*flushed[:-1]}, flushed[-1]) == (files, tmp_path.name)
 

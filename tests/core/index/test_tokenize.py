@@ -37,6 +37,7 @@ def test_identifiers_are_kept_whole_and_in_parts(text: str, tokens: list[str]) -
         ("عَرَبِيّ שָׁלוֹם", ["عَرَبِيّ", "שָׁלוֹם"]),
         ("कि.की कि", ["कि.की", "कि", "की", "कि"]),
         ("x\u0302 5\ufe0f\u20e3", ["x", "5"]),
+        ("“Wert”… naïve—word 東京、大阪。", ["wert", "naïve", "word", "東京", "大阪"]),
     ],
 )
 def test_letters_of_any_script_are_words_and_lower_cased(text: str, tokens: list[str]) -> None:
