@@ -70,7 +70,7 @@ def test_f1_and_exact_match_are_those_of_squad(
         ("em", "3", "-3", 0),
         ("em", "3", "(dim=\u22123)", 0),
         ("em", "5", "3-5", 1),
-        ("em", "-1", "10-1", 0),
+        ("em", "-1", "10-1 is 9", 0),
         ("em", "$3", "US$3 million", 1),
         ("em", "1", "all 1,234 of them", 0),
         ("em", "5", "lr=2e-5", 0),

@@ -98,6 +98,7 @@ def test_a_span_tells_how_it_came_about() -> None:
     ("option", "value"),
     [
         ("window", -1),
+        ("token_budget", 0),
         ("weights", (1, 1, 1, -1)),
         ("decay", float("inf")),
         ("order", "max_relevance"),

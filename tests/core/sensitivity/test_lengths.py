@@ -12,6 +12,7 @@ from shared_core import PositionProfile, decide_order
 from shared_core.arrays import Scores
 from shared_core.evaluation.intervals import mean_interval
 from shared_core.placement import MaxRelevance
+from shared_core.placement.order_gate import length_for
 from shared_core.sensitivity.position_sensitivity import spread_slots
 
 
@@ -73,9 +74,16 @@ def test_an_order_made_from_one_length_must_be_better_by_the_other_too() -> None
     assert not gate.opened
     assert (gate.gain or 0) < 0
     rising = profile([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.8, 0.9, 0.95, 0.9], noise=0.02)
-    gate = decide_order(PositionProfile.of_lengths([short, rising]), "max_relevance", k=8)
+    both = PositionProfile.of_lengths([short, rising])
+    gate = decide_order(both, "max_relevance", k=8)
     assert gate.opened
     assert gate.slots == MaxRelevance()(8, short) != MaxRelevance()(8, rising)
+    assert length_for(both, MaxRelevance(), 8) == short
+    twice = profile([0.3, 0.9, 0.3, 0.3, 0.88], noise=0.02)  # the longer has but one of its peaks
+    late = profile([0.5, 0.4, 0.2, 0.2, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9], noise=0.02)
+    both = PositionProfile.of_lengths([twice, late])
+    assert length_for(both, MaxRelevance(), 8) == late
+    assert decide_order(both, "max_relevance", k=8).slots == MaxRelevance()(8, late)
 
 
 def test_longer_passages_are_another_length() -> None:
