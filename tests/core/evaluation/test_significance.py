@@ -131,6 +131,13 @@ def test_one_small_change_says_little() -> None:
     assert questions_needed(third, 0.03) == pytest.approx(questions_needed(none, 0.03), rel=0.06)
 
 
+def test_the_unit_of_a_grade_does_not_matter() -> None:
+    """Grades of half the size show an effect of half the size by as many questions."""
+    whole = np.tile([1.0, *[0.0] * 9, -0.1, *[0.3] * 9], 20)
+    needed = questions_needed(whole, 0.1)
+    assert questions_needed(whole / 2, 0.05) == pytest.approx(needed, rel=0.05)
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 7])
 @pytest.mark.parametrize(
     ("better", "worse"),
