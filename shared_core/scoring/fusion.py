@@ -70,7 +70,7 @@ def _checked(scores: npt.ArrayLike, name: str) -> Scores:
     values = np.array(scores, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {values.shape}")
-    if values.size == 0 or math.isfinite(values.max() - values.min()):
+    if values.size == 0 or math.isfinite(float(values.max()) - float(values.min())):
         return values
     for value in values[np.isinf(values)]:
         raise ValueError(f"{name} must be finite, got {value}")

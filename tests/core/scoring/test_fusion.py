@@ -73,6 +73,7 @@ def test_a_missing_score_stands_at_its_legs_floor() -> None:
     ("dense", "sparse", "message"),
     [
         ([1.0, INF], [1.0, 2.0], "dense scores must be finite, got inf"),
+        ([-1e308, 1e308], [1.0, 2.0], r"dense scores lie too far apart"),
         ([-1e308, 1e308, NAN], [1.0, 2.0, 3.0], r"too far apart: -1e\+308 to 1e\+308"),
         ([1.0, 2.0], [-INF, 2.0], "sparse scores must be finite, got -inf"),
         ([1.0], [1.0, 2.0], r"shapes \(1,\) and \(2,\)"),
