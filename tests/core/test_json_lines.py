@@ -16,9 +16,10 @@ from shared_core.files import read_lines
          "(Expecting value at column 7)"),
         (b"question,answers", "got question,answers (Expecting value at column 1)"),
         ('{"a": "Größe"}'.encode("latin-1"), "line 1: byte 10 (0xf6) is not UTF-8; save the file"),
+        (b"7", "line 1: expected an object, got 7"),
         ('{"a": 1}'.encode("utf-16"), "line 1: byte 1 (0xff) is not UTF-8; save the file"),
     ],
-    ids=["torn", "csv", "latin-1", "utf-16"],
+    ids=["torn", "csv", "latin-1", "number", "utf-16"],
 )  # fmt: skip
 def test_a_line_that_is_none_is_shown_and_its_only_number_is_its_own(
     content: bytes, message: str, tmp_path: Path

@@ -73,6 +73,8 @@ def test_the_prompt_of_pseudo_queries_is_replaceable_and_checked() -> None:
     ]
     with pytest.raises(GenerationError, match="wrote no question"):
         generate_pseudo_queries(["a"], answering("\n"))
+    with pytest.raises(ValueError, match=r"prompt must hold \{passage\} once, got it 0 times"):
+        generate_pseudo_queries(["a"], loud, prompt="{count}?")
 
 
 def test_transforms_ask_the_model_with_the_query() -> None:
