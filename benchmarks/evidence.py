@@ -214,7 +214,8 @@ def main() -> None:
     for name in options.part:
         printed = [run(command, options.data, work) for command in PARTS[name].commands]
         (OUT / f"{name}.txt").write_text("\n".join(printed), "utf-8")
-        print("\n".join(verdicts(name, OUT)))
+        for said in verdicts(name, OUT):
+            print(said)
         (DOCS / "evidence.md").write_text(document(), "utf-8")
 
 

@@ -177,9 +177,9 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
 
     @filters.setter
     def filters(self, filters: MetadataFilters | Any | None) -> None:
-        own = isinstance(self.index, CollectionEngine) or (
-            is_native(filters) and getattr(self.index, "own_filter", None) is not None
-        )
+        own = isinstance(self.index, CollectionEngine)
+        if isinstance(self.index, IndexEngine):
+            own = is_native(filters) and self.index.store.own_filter is not None
         self._where = where(filters, own=own)
         self._filters = filters
 

@@ -234,7 +234,6 @@ class IndexEngine(StoreEngine):
             listed=store.gets,
             id_key=id_key,
         )
-        self.own_filter = store.own_filter
 
     async def _stored(self, call: Call, ids: Sequence[str]) -> Sequence[Passage]:
         await self.store.follow(call)

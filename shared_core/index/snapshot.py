@@ -173,11 +173,11 @@ def pools(
         for query in queries:
             yield Pool((), NOTHING, NOTHING, query=query.text.strip())
         return
+    scan = snapshot.dense.scan(allowed)
     for start in range(0, len(queries), BLOCK):
         block = queries[start : start + BLOCK]
         vectors = np.array([snapshot.dense.unit(query.vector) for query in block])
         words = [SparseQuery(snapshot.sparse, query.text) for query in block]
-        scan = snapshot.dense.scan(allowed)
         if scan is not None:
             found = pools_by_kernels(words, depth, allowed, scan, vectors)
         else:
