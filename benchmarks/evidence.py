@@ -193,10 +193,12 @@ PARTS = {
     ),
     "caus": Part(
         "Table I of CAUS",
-        "13 of 52 questions about the API of the installed PyTorch, of which the model answers "
-        "none as asked in any arm, so that only the columns of retrieval say something. All 52 "
-        "would take hours.",
-        ("reproduce caus --model MODEL --n 13 --max-new-tokens 32 --output OUT/caus.json",),
+        "52 questions about the API of the installed PyTorch, for what is retrieved; and 8 of them "
+        "asked, of which the model answers none in any arm. All 52 would take hours.",
+        (
+            "reproduce caus --output OUT/caus.json",
+            "reproduce caus --model MODEL --n 8 --max-new-tokens 32 --output OUT/caus_asked.json",
+        ),
     ),
 }
 

@@ -87,19 +87,24 @@ def gate(rows: Kept) -> Iterator[str]:
             yield verdict(f"By the model, {measure} ({side})", "the plain question", gains)
 
 
-def caus(found: Kept) -> Iterator[str]:
-    """Each table of CAUS, against its first row."""
+def caus(retrieved: Kept, asked: Kept) -> Iterator[str]:
+    """Each table of CAUS, against its first row: what is retrieved, and what is answered."""
+    yield from _tables(retrieved, ("hit", "nDCG"), "")
+    yield from _tables(asked, ("EM", "KW"), ", answers")
+
+
+def _tables(found: Kept, measures: Sequence[str], what: str) -> Iterator[str]:
     for number in dict.fromkeys(row["table"] for row in found["rows"]):
         base, *others = (row for row in found["rows"] if row["table"] == number)
         pairs = {
             f"{row['name']} in {measure}": (
-                figure["outcomes"],
+                row["figures"][measure]["outcomes"],
                 base["figures"][measure]["outcomes"],
             )
             for row in others
-            for measure, figure in row["figures"].items()
+            for measure in measures
         }
-        yield verdict(f"Table {number}", base["name"], _paired(pairs))
+        yield verdict(f"Table {number}{what}", base["name"], _paired(pairs))
 
 
 def _against(rows: Mapping[str, Kept]) -> Iterator[Gain]:
@@ -116,7 +121,7 @@ def _paired(pairs: Mapping[str, Sequence[Kept]]) -> Iterator[Gain]:
 VERDICTS: Mapping[str, tuple[Callable[..., Iterator[str]], Sequence[str]]] = {
     "rounds": (rounds, ("rounds.json", "estimators.json")),
     "gate": (gate, ("gate.json",)),
-    "caus": (caus, ("caus.json",)),
+    "caus": (caus, ("caus.json", "caus_asked.json")),
 }
 """Part -> what says its verdicts, and the files that they are made of."""
 

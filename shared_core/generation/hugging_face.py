@@ -32,10 +32,11 @@ LAST_TOKEN = slice(-1, None)
 For the number 1, Gemma 4 leaves the other tokens out of the layers that share their keys, too.
 """
 
-LONG = 512
-"""Tokens from which a processor scores rows one by one.
+LONG_TO_SCORE, LONG_TO_ANSWER = 512, 1500
+"""Tokens from which a processor takes prompts one by one.
 
-Beside padding it would compute the masked half of the attention, too.
+Beside padding it would compute the masked half of the attention, too. The tokens of answers are
+generated faster together.
 """
 
 
@@ -58,7 +59,7 @@ class HuggingFaceModel:
     max_new_tokens
         Most tokens of an answer, >= 1.
     batch_size
-        Prompts in one forward pass, >= 1; on a processor, long ones are scored one by one.
+        Prompts in one forward pass, >= 1; a processor takes long ones one by one.
     chat
         Render each prompt as one user message in the tokenizer's chat template; ``"auto"`` does
         where there is a template, and a mapping does with options of the template, such as
@@ -169,7 +170,7 @@ class HuggingFaceModel:
         rows = self._rows(prompts)
         answers = [""] * len(rows)
         with evaluating(self.model):
-            for batch in batches([len(row) for row in rows], self.batch_size):
+            for batch in self._batches([len(row) for row in rows], LONG_TO_ANSWER):
                 found = self.continued([rows[index] for index in batch], self.max_new_tokens)
                 for index, ids in zip(batch, found.answers, strict=True):
                     answers[index] = self.text_of(ids)
@@ -194,9 +195,8 @@ class HuggingFaceModel:
         rows = [head + tail for head, tail in pairs]
         scores: list[list[float]] = [[] for _ in rows]
         lengths = [len(row) for row in rows]
-        alone = self.model.device.type == "cpu" and max(lengths, default=0) >= LONG
         with evaluating(self.model):
-            for batch in batches(lengths, 1 if alone else self.batch_size):
+            for batch in self._batches(lengths, LONG_TO_SCORE):
                 keep = 1 + max(len(pairs[index][1]) for index in batch)
                 logits = self._last_logits([rows[index] for index in batch], keep)
                 for index, row in zip(batch, logits, strict=True):
@@ -211,6 +211,10 @@ class HuggingFaceModel:
             self._rows(prompts)
         else:
             self._pairs(prompts, continuations)
+
+    def _batches(self, lengths: Sequence[int], long: int) -> list[list[int]]:
+        alone = self.model.device.type == "cpu" and max(lengths, default=0) >= long
+        return batches(lengths, 1 if alone else self.batch_size)
 
     def _rows(self, prompts: Sequence[str]) -> list[list[int]]:
         rows = self.encoder.encode(prompts)

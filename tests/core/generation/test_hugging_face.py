@@ -130,19 +130,23 @@ def test_continuations_score_as_in_a_plain_forward(
             assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_a_processor_scores_long_prompts_one_by_one(
+def test_a_processor_takes_long_prompts_one_by_one(
     model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the same scores, without padding."""
-    ours, tails, widths = HuggingFaceModel(model, tokenizer), [" x"] * len(PROMPTS), []
-    together = ours.log_probabilities(PROMPTS, tails)
-    monkeypatch.setattr("shared_core.generation.hugging_face.LONG", 2)
+    """To the same scores and answers, without padding."""
+    ours, tails = HuggingFaceModel(model, tokenizer, max_new_tokens=3), [" x"] * len(PROMPTS)
+    together, answers = ours.log_probabilities(PROMPTS, tails), ours.generate(PROMPTS)
+    widths = []
+    for name in ("LONG_TO_SCORE", "LONG_TO_ANSWER"):
+        monkeypatch.setattr(f"shared_core.generation.hugging_face.{name}", 2)
     see = model.register_forward_pre_hook(
         lambda _, args, given: widths.append(len(given["input_ids"])), with_kwargs=True
     )
     alone = ours.log_probabilities(PROMPTS, tails)
+    assert ours.generate(PROMPTS) == answers
     see.remove()
-    assert widths == [1] * len(PROMPTS)
+    assert {*widths} == {1}
+    assert len(widths) > len(PROMPTS)
     for one, other in zip(alone, together, strict=True):
         assert one == pytest.approx(other, abs=1e-4)
 
