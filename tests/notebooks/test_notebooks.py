@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -54,6 +58,30 @@ def test_stored_outputs_are_small_and_clean(path: Path) -> None:
 def test_what_users_need_comes_from_an_adapter(path: Path) -> None:
     """All but the commands' own embedding model."""
     assert not re.search(r"shared_core(?!\.cli)", path.read_text(encoding="utf-8"))
+
+
+def test_an_address_is_written_where_it_belongs(tmp_path: Path) -> None:
+    """By what the release workflow runs; once more changes nothing, and the notebooks still run."""
+    script, address = FOLDER.parent / ".github" / "address.py", "https://github.com/owner/name"
+    for file in ("pyproject.toml", "CITATION.cff", "mkdocs.yml", "README.md"):
+        shutil.copy(FOLDER.parent / file, tmp_path)
+    shutil.copytree(FOLDER, tmp_path / "notebooks")
+    command = [sys.executable, str(script), address]
+    written = []
+    for _ in range(2):
+        subprocess.run(command, cwd=tmp_path, check=True)
+        written.append(
+            {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+        )
+    assert written[0] == written[1]
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["urls"]["Issues"] == f"{address}/issues"
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    assert f"]({address}/raw/main/docs/evidence/profile.png)" in readme
+    assert {link[:4] for link in re.findall(r"\]\(([^#)]+)", readme)} == {"http"}
+    notebook = nbformat.read(tmp_path / "notebooks" / "03_neighbour_spans.ipynb", as_version=4)
+    assert "owner/name/blob/main/notebooks/03_neighbour_spans.ipynb" in notebook.cells[0].source
+    NotebookClient(notebook, timeout=600).execute()
 
 
 def test_there_are_notebooks() -> None:
