@@ -60,7 +60,7 @@ def _described(name: str) -> Iterator[str]:
             if inspect.isclass(getattr(made, each)):
                 yield from _described(f"{name}.{each}")
         return
-    yield f"### {name.removeprefix('shared_core.')}\n"
+    yield f"### {name.rpartition('.')[2]}\n"
     yield from ("| name | type | default | what it is |", "|---|---|---|---|")
     for option, (default, kind) in _options(made).items():
         cells = (f"`{option}`", kind and f"`{kind}`", default, _told(made, option))

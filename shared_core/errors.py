@@ -1,7 +1,5 @@
 """Errors of the package.
 
-::
-
     PosragError
     ├── IndexFormatError            not a posrag index folder, or one of another format
     │   └── CorruptIndexError       a file is missing, truncated or altered
