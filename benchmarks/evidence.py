@@ -194,7 +194,7 @@ PARTS = {
     "caus": Part(
         "Table I of CAUS",
         "52 questions about the API of the installed PyTorch, for what is retrieved; and 8 of them "
-        "asked, of which the model answers none in any arm. All 52 would take hours.",
+        "asked, of which the model answers none exactly. All 52 would take hours.",
         (
             "reproduce caus --output OUT/caus.json",
             "reproduce caus --model MODEL --n 8 --max-new-tokens 32 --output OUT/caus_asked.json",
