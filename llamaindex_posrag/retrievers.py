@@ -371,7 +371,7 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
         return await self.index.adelete(node_ids)
 
     def delete(self, ref_doc_id: str) -> list[str]:
-        """Delete every node of a source document and return their ids.
+        """Delete every node of a source document, and return the ids of those that were known.
 
         Raises
         ------
@@ -385,7 +385,10 @@ class CAUSRetriever(CAUSOptions, BaseRetriever):
                 "delete_nodes deletes nodes by id"
             )
         passages, _ = self.index.documents(SOURCE, [ref_doc_id])
-        return self.delete_nodes([passage.id for passage in passages])
+        gone = self.delete_nodes([passage.id for passage in passages])
+        if isinstance(self.index, IndexEngine):
+            gone += self.index.store.delete_unseen(ref_doc_id)
+        return gone
 
     async def adelete(self, ref_doc_id: str) -> list[str]:
         """Async version of `delete`, in a thread."""

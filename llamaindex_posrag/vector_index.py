@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -90,31 +91,34 @@ class VectorIndexStore(Store):
         self.index, self.sparse, self.rescores = index, sparse, rescores
         self.name = type(index.vector_store).__name__
         self.own_filter = known_of(OWN_FILTERS, index.vector_store)
+        self._following = threading.Lock()
         self._held: Held | None = None
         """What the index had in its docstore; None: BM25 does not follow."""
         if nodes is None:
             if index.vector_store.stores_text and not index._store_nodes_override:
                 nodes, self.gets = listed_nodes(index.vector_store), True
             else:
-                self._follow(([], []))
+                self._held = [], []
+                self._follow()
         sparse.add(passages_of(check_each(nodes or (), "nodes", BaseNode)))
 
     async def follow(self, call: Call) -> None:
         """Bring BM25 up to date where it follows the docstore of the index."""
         if self._held is not None:
-            await call(self._follow, None, self._held)
+            await call(self._follow, None)
 
-    def _follow(self, former: Held) -> None:
+    def _follow(self) -> None:
         """Read the nodes that the index has taken in, and forget those that it has lost."""
-        held = held_nodes(self.index)
-        if held[0] == former[0] and all(map(operator.is_, held[1], former[1])):
-            return
-        before = dict(zip(*former, strict=True))
-        new = [id_ for id_, mark in zip(*held, strict=True) if before.get(id_) is not mark]
-        nodes = self.index.docstore.get_nodes([*dict.fromkeys(new)], raise_error=False)
-        self.sparse.add(passages_of(nodes))
-        self.sparse.delete(before.keys() - {*held[0]})
-        self._held = held
+        with self._following:  # what one query has added, a later one forgets
+            former, held = self._held or ([], []), held_nodes(self.index)
+            if held[0] == former[0] and all(map(operator.is_, held[1], former[1])):
+                return
+            before = dict(zip(*former, strict=True))
+            new = [id_ for id_, mark in zip(*held, strict=True) if before.get(id_) is not mark]
+            nodes = self.index.docstore.get_nodes([*dict.fromkeys(new)], raise_error=False)
+            self.sparse.add(passages_of(nodes))
+            self.sparse.delete(before.keys() - {*held[0]})
+            self._held = held
 
     async def search(self, call: Call, query: Any, depth: int, where: Where) -> Hits:
         """Search as LlamaIndex's own retriever of the index does."""
@@ -153,6 +157,16 @@ class VectorIndexStore(Store):
         """Delete nodes from the index, and from its docstore."""
         plain, awaited = self.index.delete_nodes, self.index.adelete_nodes
         await call(plain, awaited, [*ids], delete_from_docstore=True)
+
+    def delete_unseen(self, ref_doc_id: str) -> list[str]:
+        """Delete the nodes of a document that BM25 has not, and return the ids that are known."""
+        index, gone = self.index, list[str]()
+        if known := index.docstore.get_ref_doc_info(ref_doc_id):
+            gone = [id_ for id_ in known.node_ids if id_ in index.index_struct.nodes_dict]
+            index.delete_nodes(gone, delete_from_docstore=True)
+        if index.vector_store.stores_text:
+            index.vector_store.delete(ref_doc_id)
+        return gone
 
 
 class IndexEngine(StoreEngine):

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any, Unpack
 
 import numpy as np
@@ -86,6 +87,12 @@ ON CONFLICT DO NOTHING RETURNING term
 
 CLASHES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
 """What one of two is told that write the same ids at once."""
+
+GONE = ("08", "57")
+"""Classes of errors by which a server is not there, or has had enough: connections, operators."""
+
+LONGEST = 500
+"""Most characters of a word; an index holds 2,704 bytes, and longer ones are kept as a hash."""
 
 POOL = """
 WITH asked AS (
@@ -219,6 +226,7 @@ class PostgresEngine(CollectionEngine):
             "autocommit": True,
             "connect_timeout": max(2, int(timeout)),
             "options": f"{shown.get('options', '')} -c statement_timeout={int(timeout * 1000)} "
+            r"-c default_transaction_isolation=read\ committed "
             f"-c jit=off -c hnsw.ef_search={ef} -c hnsw.iterative_scan=strict_order",
         }
         try:
@@ -244,8 +252,6 @@ class PostgresEngine(CollectionEngine):
         try:
             with self._pool.connection() as connection:
                 yield connection
-        except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
-            raise self._unanswered(self._timeout, error) from error
         except psycopg.errors.InsufficientPrivilege as error:
             granted = sql.SQL(rights).format(
                 user=sql.Identifier(connection.info.user),
@@ -258,6 +264,9 @@ class PostgresEngine(CollectionEngine):
                 f"the database run {granted.as_string()}"
             ) from error
         except psycopg.Error as error:
+            lost = isinstance(error, psycopg.OperationalError)
+            if lost and (error.sqlstate or GONE[0])[:2] in GONE:
+                raise self._unanswered(self._timeout, error) from error
             why = error.diag.message_primary or error
             raise EngineError(f"{self.shown} refuses: {why}") from error
 
@@ -275,9 +284,10 @@ class PostgresEngine(CollectionEngine):
         return dict(saved)
 
     def _is_there(self, connection: Any) -> bool:
-        table = self._tables["statistics"].as_string()
-        (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()
-        return there is not None
+        # to_regclass would not see what another client has made since it was first asked
+        statement = "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = %s::name"
+        named = (self._schema, f"{self.collection}_statistics")
+        return connection.execute(statement, named).fetchone() is not None
 
     def _options(self, dim: int) -> dict[str, Any]:
         return super()._options(dim) | {"dense": self.dense}
@@ -299,7 +309,7 @@ class PostgresEngine(CollectionEngine):
             values
             | {"words": [*counts], "counts": [*map(float, counts.values())]}
             | {"vector": _literal(vector)}
-            for counts, vector in zip(words, vectors, strict=True)
+            for counts, vector in zip(map(_stored, words), vectors, strict=True)
         ]
         with self._connection() as connection:
             if len(asked) == 1:
@@ -332,7 +342,7 @@ class PostgresEngine(CollectionEngine):
 
     def _create(self, dim: int) -> None:
         with self._connection(CREATING) as connection, connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.collection,))
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('posrag'))")
             if not self._is_there(connection):
                 self._create_extension(connection)
                 options = sql.Literal(json.dumps(self._options(dim)))
@@ -353,6 +363,7 @@ class PostgresEngine(CollectionEngine):
     def _write(
         self, passages: Sequence[Passage], vectors: Vectors, counted: Sequence[Counter[str]]
     ) -> None:
+        counted = [*map(_stored, counted)]
         words = sorted({word for counts in counted for word in counts})
         self._rows(NEW_WORDS, (words,))  # by itself, so that others wait for it only briefly
         known = self._rows("SELECT word, term FROM {words} WHERE word = ANY (%s)", (words,))
@@ -365,11 +376,16 @@ class PostgresEngine(CollectionEngine):
     def _change(self, ids: Sequence[str], insert: Callable[[Any], tuple[int, int]]) -> set[str]:
         """Delete passages and insert others; return the ids that were there.
 
-        Of two that write the same ids one waits until the other has written, and may begin anew.
+        Of two that write the same ids one begins anew, and then writes while nobody else does.
         """
+        locked, writers = (
+            "SELECT pg_advisory_xact_lock{}(hashtext(%s))",
+            f"{self.collection} writes",
+        )
         with self._connection() as connection:
-            for clashes in [*[CLASHES] * 9, ()]:
+            for sharing, clashes in (("_shared", CLASHES), ("", ())):
                 with suppress(*clashes), connection.transaction():
+                    connection.execute(locked.format(sharing), (writers,))
                     gone = self._delete(connection, ids)
                     passages, tokens = insert(connection)
                     connection.execute(
@@ -458,6 +474,18 @@ def _parsed(address: str) -> dict[str, Any]:
             f"the address of the database cannot be read ({why}): it is as postgresql://user:"
             "password@host:port/database, where %40 stands for a @ in the password, %2F for a /"
         ) from None
+
+
+def _stored(counts: Counter[str]) -> Counter[str]:
+    """Return the counts of words as the database names them."""
+    if max(map(len, counts), default=0) <= LONGEST:
+        return counts
+    named = ((word if len(word) <= LONGEST else _hash(word), n) for word, n in counts.items())
+    return Counter(dict(named))
+
+
+def _hash(word: str) -> str:
+    return sha256(word.encode()).hexdigest()
 
 
 def _literal(vector: Vectors) -> str:

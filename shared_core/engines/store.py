@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.checking import check_bool, check_choice, check_count, check_several
 from shared_core.index.engine import Engine, Leg
-from shared_core.index.metadata import predicate
+from shared_core.index.metadata import BOUNDS, predicate
 from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.types import Passage, Pool, Query
 
@@ -461,7 +461,10 @@ class StoreEngine(Engine):
 def is_native(where: Any) -> bool:
     """Whether a filter is of the store's own kind: no function, nor a mapping of metadata keys."""
     if isinstance(where, Mapping):
-        return any(str(key).startswith("$") for key in where)
+        return any(
+            str(key).startswith("$") or (isinstance(held, Mapping) and not {*held} <= {*BOUNDS})
+            for key, held in where.items()
+        )
     return where is not None and not callable(where)
 
 

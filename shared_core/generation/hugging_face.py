@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,11 +33,16 @@ LAST_TOKEN = slice(-1, None)
 For the number 1, Gemma 4 leaves the other tokens out of the layers that share their keys, too.
 """
 
-LONG_TO_SCORE, LONG_TO_ANSWER = 512, 1500
-"""Tokens from which a processor takes prompts one by one.
+LONG = 512
+"""Tokens from which a processor scores a prompt by itself.
 
-Beside padding it would compute the masked half of the attention, too. The tokens of answers are
-generated faster together.
+Beside padding it would compute the masked half of the attention, too.
+"""
+
+LONG_SQUARED = 50_000
+"""The same for a prompt that is answered: its tokens, squared, for each of the answer.
+
+The tokens of answers are generated faster together.
 """
 
 
@@ -168,9 +174,9 @@ class HuggingFaceModel:
             If a prompt has no tokens, or more than the context leaves room for next to the answer.
         """
         rows = self._rows(prompts)
-        answers = [""] * len(rows)
+        answers, long = [""] * len(rows), math.isqrt(LONG_SQUARED * self.max_new_tokens)
         with evaluating(self.model):
-            for batch in self._batches([len(row) for row in rows], LONG_TO_ANSWER):
+            for batch in self._batches([len(row) for row in rows], long):
                 found = self.continued([rows[index] for index in batch], self.max_new_tokens)
                 for index, ids in zip(batch, found.answers, strict=True):
                     answers[index] = self.text_of(ids)
@@ -196,7 +202,7 @@ class HuggingFaceModel:
         scores: list[list[float]] = [[] for _ in rows]
         lengths = [len(row) for row in rows]
         with evaluating(self.model):
-            for batch in self._batches(lengths, LONG_TO_SCORE):
+            for batch in self._batches(lengths, LONG):
                 keep = 1 + max(len(pairs[index][1]) for index in batch)
                 logits = self._last_logits([rows[index] for index in batch], keep)
                 for index, row in zip(batch, logits, strict=True):
@@ -213,8 +219,13 @@ class HuggingFaceModel:
             self._pairs(prompts, continuations)
 
     def _batches(self, lengths: Sequence[int], long: int) -> list[list[int]]:
-        alone = self.model.device.type == "cpu" and max(lengths, default=0) >= long
-        return batches(lengths, 1 if alone else self.batch_size)
+        """Return indices in batches, the longest first; on a processor `long` ones alone."""
+        several = batches(lengths, self.batch_size)
+        if self.model.device.type != "cpu":
+            return several
+        alone = [[at] for batch in several for at in batch if lengths[at] >= long]
+        others = ([at for at in batch if lengths[at] < long] for batch in several)
+        return [*alone, *filter(None, others)]
 
     def _rows(self, prompts: Sequence[str]) -> list[list[int]]:
         rows = self.encoder.encode(prompts)

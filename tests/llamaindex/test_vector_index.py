@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 from uuid import uuid4
 
@@ -109,7 +111,9 @@ async def test_what_is_written_through_the_retriever_is_in_both_legs(kind: str) 
     if kind != "given":
         index.insert_nodes(new[2:])
         assert retriever.delete_nodes(["c"]) == ["c"]
-    assert sorted(retriever.delete("d")) == ["a", "b"]
+    index.insert_nodes([TextNode(id_="unseen", text="swish", relationships=source)])
+    assert {"a", "b"} <= {*retriever.delete("d")} <= {"a", "b", "unseen"}
+    assert "unseen" not in everything(index)
     assert everything(index) == sorted(ids(retriever.retrieve("swish")))
     assert engine_of(retriever).nodes == corpus()
     with pytest.raises(ValueError, match=r"IndexEngine keeps its own nodes: .* or from_index"):
@@ -254,6 +258,27 @@ def test_what_was_deleted_from_the_index_is_not_found() -> None:
     index.delete_nodes(["n1", "n5"])
     assert everything(index) == ["n11", "n3", "n7", "n9"]
     assert set(index.docstore.docs) == {node.node_id for node in corpus()}
+
+
+def test_what_is_deleted_while_others_search_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the index later knows what the others have read."""
+    index, nodes = indexed(), [TextNode(id_=id_, text="sentence") for id_ in ("gone", "new")]
+    retriever = CAUSRetriever.from_index(index, k=99)
+    other = threading.Thread(target=retriever.retrieve, args=[QUERY])
+    held_nodes, first = vector_index.held_nodes, chain([True], repeat(False))
+
+    def held(given: VectorStoreIndex) -> vector_index.Held:
+        if next(first):
+            index.insert_nodes(nodes)
+            other.start()
+            other.join(1)
+            index.delete_nodes(["gone"])
+        return held_nodes(given)
+
+    monkeypatch.setattr(vector_index, "held_nodes", held)
+    retriever.retrieve(QUERY)
+    other.join()
+    assert everything(index) == sorted(ids(retriever.retrieve("sentence")))
 
 
 def test_an_index_finds_nothing_of_another_in_the_same_docstore() -> None:

@@ -137,7 +137,7 @@ def test_a_processor_takes_long_prompts_one_by_one(
     ours, tails = HuggingFaceModel(model, tokenizer, max_new_tokens=3), [" x"] * len(PROMPTS)
     together, answers = ours.log_probabilities(PROMPTS, tails), ours.generate(PROMPTS)
     widths = []
-    for name in ("LONG_TO_SCORE", "LONG_TO_ANSWER"):
+    for name in ("LONG", "LONG_SQUARED"):
         monkeypatch.setattr(f"shared_core.generation.hugging_face.{name}", 2)
     see = model.register_forward_pre_hook(
         lambda _, args, given: widths.append(len(given["input_ids"])), with_kwargs=True
