@@ -110,12 +110,23 @@ class ProbeFiles:
         return cls(profile, drawn, open_journal(model, fresh=fresh))
 
     def save(self, profile: PositionProfile) -> PositionProfile:
-        """Write the profile, joined to the other curve of the same model and slots; return it."""
+        """Write the profile, joined to the other curve of the same model and slots; return it.
+
+        That of another model of the same name is kept as `former`.
+        """
         if self.profile.is_file():
             with suppress(ValueError):  # nothing is lost of one that cannot be loaded
-                profile = _joined(PositionProfile.load(self.profile), profile)
+                old = PositionProfile.load(self.profile)
+                if old.identity and profile.identity and old.identity != profile.identity:
+                    self.profile.replace(self.former)
+                profile = _joined(old, profile)
         profile.save(self.profile)
         return profile
+
+    @property
+    def former(self) -> Path:
+        """The profile that was there of another model of the same name."""
+        return self.profile.with_suffix(".former.json")
 
 
 def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:

@@ -102,6 +102,8 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
     yield f"curve    {files.figure}"
     if files.journal.path.exists():  # of attention there are none
         yield f"answers  {files.journal.path}"
+    if files.former.exists():
+        yield f"former   {files.former}: of another model of this name; --name tells them apart"
 
 
 def table(profile: PositionProfile) -> Table:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,37 +32,12 @@ from shared_core.probe import Probe
 from shared_core.sensitivity import ProbeQuestion
 from tests.cli.conftest import written
 from tests.core.attention.readers import reader
+from tests.serving import Server
 
 pytestmark = pytest.mark.slow
 
 READER = Path(__file__).parents[2] / "instruments" / "biased"
 BIN = Path(sys.executable).parent
-
-
-class Server:
-    """``transformers serve`` on a free port of this machine."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.folder = folder
-        self.start()
-
-    def start(self) -> None:
-        where = ["--host", "127.0.0.1", "--port", str(self.port)]
-        command = [str(BIN / "transformers"), "serve", *where]
-        self.process = subprocess.Popen(
-            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        for _ in range(900):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-                return
-            time.sleep(0.1)
-        raise AssertionError("the server does not start")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     tokenizer.chat_template = "{{ messages[0]['content'] }}"
     tokenizer.save_pretrained(folder / "biased")
     transformers.AutoModelForCausalLM.from_pretrained(READER).save_pretrained(folder / "biased")
-    server = Server(folder)
+    server = Server(folder, "transformers serve")
     yield server
     server.kill()
 

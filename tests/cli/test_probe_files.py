@@ -57,6 +57,7 @@ def test_curves_of_different_things_are_not(files: ProbeFiles) -> None:
         files.save(ACCURACY)
         files.save(other)
         assert saved(files).accuracy is None
+    assert PositionProfile.load(files.former) == replace(DISTRACTION, identity="m 2")
 
 
 def test_a_damaged_profile_is_replaced(files: ProbeFiles) -> None:

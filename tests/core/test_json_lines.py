@@ -19,7 +19,6 @@ from shared_core.files import read_lines
         (b"7", "line 1: expected an object, got 7"),
         ('{"a": 1}'.encode("utf-16"), "line 1: byte 1 (0xff) is not UTF-8; save the file"),
     ],
-    ids=["torn", "csv", "latin-1", "number", "utf-16"],
 )  # fmt: skip
 def test_a_line_that_is_none_is_shown_and_its_only_number_is_its_own(
     content: bytes, message: str, tmp_path: Path

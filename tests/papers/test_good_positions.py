@@ -14,12 +14,8 @@ U_SHAPE = np.repeat([0.45, 0.4, 0.35, 0.2, 0.1, 0.15, 0.3, 0.6, 0.7, 0.8], 10)
 """A curve steeper towards the question, whose sides are taken R R R L L L R L R, then the last."""
 
 
-def test_u_shaped_placement_of_appendix_e() -> None:
-    """Good documents in good positions."""
+def test_the_placements_of_appendix_e() -> None:
+    """Good documents in good positions, and in bad ones."""
     assert attention_placement(BEST_FIRST, U_SHAPE, LENGTHS) == (6, 5, 4, 2, 0, 1, 3, 7, 8, 9)
-
-
-def test_reverse_u_shaped_placement_of_appendix_e() -> None:
-    """Bad documents in good positions."""
     found = reversed_attention_placement(BEST_FIRST, U_SHAPE, LENGTHS)
     assert found == (3, 4, 5, 7, 9, 8, 6, 2, 1, 0)

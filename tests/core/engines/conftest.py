@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shared_core import Passage
+from tests.serving import Server
 
 PINNED: dict[str, Any] = {"mean_length": 140.0}
 """The mean length for which sparse vectors are made."""
@@ -41,30 +37,12 @@ def qdrant(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any
     return "qdrant://core", {"client": client, **PINNED}
 
 
-class MilvusLite:
-    """Milvus Lite's server, in a process of its own."""
+class MilvusLite(Server):
+    """Milvus Lite's server."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.folder, self.address = folder, f"milvus://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        command = [str(Path(sys.executable).with_name("milvus-lite")), "server"]
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--data-dir", str(self.folder)]
-        self.process = subprocess.Popen(
-            [*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        for _ in range(600):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-                return
-            time.sleep(0.1)
-        raise AssertionError("the server does not start")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        super().__init__(folder, "milvus-lite server --data-dir FOLDER")
+        self.address = f"milvus://127.0.0.1:{self.port}"
 
 
 @pytest.fixture(scope="module")

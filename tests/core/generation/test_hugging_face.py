@@ -134,9 +134,9 @@ def test_a_processor_takes_long_prompts_one_by_one(
     model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the same scores and answers, without padding."""
-    ours, tails = HuggingFaceModel(model, tokenizer, max_new_tokens=3), [" x"] * len(PROMPTS)
+    ours = HuggingFaceModel(model, tokenizer, max_new_tokens=3)
+    tails, widths = [" x"] * len(PROMPTS), list[int]()
     together, answers = ours.log_probabilities(PROMPTS, tails), ours.generate(PROMPTS)
-    widths = []
     for name in ("LONG", "LONG_SQUARED"):
         monkeypatch.setattr(f"shared_core.generation.hugging_face.{name}", 2)
     see = model.register_forward_pre_hook(
