@@ -40,13 +40,7 @@ class LangChainStore(Store):
 
     async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
         """Search; ask for more while too few hits pass a filter that the store cannot take."""
-        functional = isinstance(where, Mapping) and self.capabilities.function
-        native = is_native(where) and not functional
-        if native and self.capabilities.function is not None:
-            raise ValueError(
-                f"filter must be a mapping or a function of the metadata over {self.name}, which "
-                f"has no other, got {where!r}"
-            )
+        native = is_native(where) and self.capabilities.function is None
         passes, store = predicate(None if native else where), self.vector_store
         given = {"k": depth, self.capabilities.argument: where}
         arguments = given if native else self._arguments(depth, where)

@@ -160,9 +160,10 @@ class VectorIndexStore(Store):
 
     def delete_unseen(self, ref_doc_id: str) -> list[str]:
         """Delete the nodes of a document that BM25 has not, and return the ids that are known."""
-        index, gone = self.index, list[str]()
-        if known := index.docstore.get_ref_doc_info(ref_doc_id):
-            gone = [id_ for id_ in known.node_ids if id_ in index.index_struct.nodes_dict]
+        index = self.index
+        known = index.docstore.get_ref_doc_info(ref_doc_id)
+        ids, there = known.node_ids if known else [], index.index_struct.nodes_dict
+        if gone := [id_ for id_ in ids if id_ in there]:  # no store is asked to delete nothing
             index.delete_nodes(gone, delete_from_docstore=True)
         if index.vector_store.stores_text:
             index.vector_store.delete(ref_doc_id)

@@ -88,6 +88,9 @@ ON CONFLICT DO NOTHING RETURNING term
 CLASHES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
 """What one of two is told that write the same ids at once."""
 
+WRITING = "SELECT pg_advisory_xact_lock{}(hashtext(%s))"
+"""Who shares the lock writes beside others, who does not alone."""
+
 GONE = ("08", "57")
 """Classes of errors by which a server is not there, or has had enough: connections, operators."""
 
@@ -378,14 +381,10 @@ class PostgresEngine(CollectionEngine):
 
         Of two that write the same ids one begins anew, and then writes while nobody else does.
         """
-        locked, writers = (
-            "SELECT pg_advisory_xact_lock{}(hashtext(%s))",
-            f"{self.collection} writes",
-        )
         with self._connection() as connection:
             for sharing, clashes in (("_shared", CLASHES), ("", ())):
                 with suppress(*clashes), connection.transaction():
-                    connection.execute(locked.format(sharing), (writers,))
+                    connection.execute(WRITING.format(sharing), (f"{self.collection} writes",))
                     gone = self._delete(connection, ids)
                     passages, tokens = insert(connection)
                     connection.execute(
@@ -480,12 +479,12 @@ def _stored(counts: Counter[str]) -> Counter[str]:
     """Return the counts of words as the database names them."""
     if max(map(len, counts), default=0) <= LONGEST:
         return counts
-    named = ((word if len(word) <= LONGEST else _hash(word), n) for word, n in counts.items())
-    return Counter(dict(named))
-
-
-def _hash(word: str) -> str:
-    return sha256(word.encode()).hexdigest()
+    return Counter(
+        {
+            word if len(word) <= LONGEST else sha256(word.encode()).hexdigest(): count
+            for word, count in counts.items()
+        }
+    )
 
 
 def _literal(vector: Vectors) -> str:

@@ -200,9 +200,8 @@ class HuggingFaceModel:
         pairs = self._pairs(prompts, continuations)
         rows = [head + tail for head, tail in pairs]
         scores: list[list[float]] = [[] for _ in rows]
-        lengths = [len(row) for row in rows]
         with evaluating(self.model):
-            for batch in self._batches(lengths, LONG):
+            for batch in self._batches([len(row) for row in rows], LONG):
                 keep = 1 + max(len(pairs[index][1]) for index in batch)
                 logits = self._last_logits([rows[index] for index in batch], keep)
                 for index, row in zip(batch, logits, strict=True):
