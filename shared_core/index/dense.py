@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,9 @@ NOTHING = 1e-30
 SHORT, LONG = 1e-12, 1e19
 """Lengths of vectors between which the squares of components keep their digits in float32."""
 
+LINE = 64
+"""Bytes of a cache line."""
+
 ROUNDING = 4e-6
 """Float32 products of unit vectors of few dimensions, summed in another order, differ by less."""
 
@@ -74,10 +77,18 @@ class Buffer(Generic[Number]):
             return Buffer(rows, size)
         if size > len(memory):
             room = max(size, int(self.size * GROWTH))
-            memory = np.empty((room, memory.shape[1]), memory.dtype)
+            memory = _aligned((room, memory.shape[1]), memory.dtype)
             memory[: self.size] = self.rows
         memory[self.size : size] = rows
         return Buffer(memory, size)
+
+
+def _aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return an empty array that starts at a cache line: its rows are read faster."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,7 @@ class ByteCopies:
         return self._with(waiting)
 
     def _with(self, vectors: Vectors) -> ByteCopies:
-        codes = np.empty(vectors.shape, np.uint8)
+        codes = _aligned(vectors.shape, np.uint8)
         lost = vectors.shape[1] * float(np.finfo(np.float32).tiny)  # to underflowing squares
         margin, longest = self.margin, self.longest
         for start in range(0, len(vectors), CHUNK):
