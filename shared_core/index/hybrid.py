@@ -281,7 +281,7 @@ class HybridIndex(PassageIndex, Engine):
         if found is not None:
             raise EmbeddingMismatchError(
                 "the embedding model is not the one the index was built with: passage "
-                f"{passages[row].id!r} {found}"
+                f"{passages[row].id!r} {found}; give that model, or embed the documents anew"
             )
 
     def save(

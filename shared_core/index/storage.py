@@ -103,7 +103,9 @@ def load_state(
 ) -> tuple[HybridSnapshot, dict[str, Any]]:
     """Return the state that `save_state` wrote, and `extra`; see `HybridIndex.load`."""
     if not (folder / MANIFEST).is_file():
-        raise IndexFormatError(f"{folder} is not an index: there is no {MANIFEST} in it")
+        raise IndexFormatError(
+            f"{folder} is not an index: there is no {MANIFEST} in it; give the folder of a save"
+        )
     with _locked(folder, exclusive=False):
         while True:
             manifest = read_manifest(folder / MANIFEST)
