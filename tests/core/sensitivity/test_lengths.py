@@ -93,9 +93,9 @@ def test_longer_passages_are_another_length() -> None:
     assert decide_order(BOTH, k=10, tokens=1500).reason.endswith(
         "(measured with 10 passages and 1,000 tokens, interpolated to 10 and 1,500)"
     )
-    assert "(extrapolated from 1,000 tokens of passages to 2,100)" in (
-        decide_order(BOTH, k=10, tokens=2100).reason
-    )
+    beyond = decide_order(BOTH, k=10, tokens=2100).reason
+    assert "(extrapolated from 1,000 tokens of passages to 2,100)" in beyond
+    assert "interpolated" not in decide_order(BOTH, k=10, tokens=1050).reason  # as good as measured
     assert "interpolated to 21; extrapolated" not in decide_order(BOTH, k=20, tokens=1000).reason
     assert "says little of 21" in decide_order(BOTH, k=21, tokens=2100).reason
 
