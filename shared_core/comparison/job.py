@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from shared_core.comparison.analysis import analyse
@@ -152,33 +152,31 @@ class ComparisonJob:
             If a grader does not return a number in [0, 1].
         """
         reasons: dict[int, dict[int, str]] = {}
-
-        def ask(client: ModelClient, where: Where, some: slice = slice(None)) -> Found:
-            requests = [*where]
-            found = client.answers_or_failures(
-                requests[some],
-                on_failure=lambda request, failed: self._fail(where[request], failed, reasons),
-                on_answer=on_answer,
-                on_wait=on_wait,
-            )
-            return dict(zip(requests[some], found, strict=True))
-
+        where = {**self._reads}  # the places of what is being asked
+        ask = partial(
+            ModelClient.answers_or_failures,
+            on_failure=lambda request, failed: self._fail(where[request], failed, reasons),
+            on_answer=on_answer,
+            on_wait=on_wait,
+        )
         read: dict[Request, Response | Failed] = {}
         for strategy in self.strategies:
-            where = {each: at for each, at in self._reads.items() if at[0][1] == strategy.name}
             own = getattr(strategy, "read", None)
-            read |= ask(replace(self.client, call=own) if own else self.client, where)
+            client = replace(self.client, call=own) if own else self.client
+            read |= ask(client, [each for each, at in where.items() if at[0][1] == strategy.name])
         arranged = self._arranged(read)
         for place, each in arranged.items():
             if isinstance(each, Failed):
                 self._fail([place], each, reasons)
         prompts = _prompts(arranged)
-        answers = {**ask(self.client, prompts, slice(FIRST))}
+        where |= prompts
+        answers = ask(self.client, [*prompts][:FIRST])
         self._grade_one(answers, prompts)
-        answers |= ask(self.client, prompts, slice(FIRST, None))
+        answers |= ask(self.client, [*prompts][FIRST:])
         found = {place: _answered(each, answers) for place, each in arranged.items()}
         again = self._again(arranged)
-        second = ask(replace(self.client, repetition=2), again)
+        where |= again
+        second = ask(replace(self.client, repetition=2), [*again])
         places = {place: second[request] for request, at in again.items() for place in at}
         return analyse(self, found, places)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from operator import call
+from queue import SimpleQueue
 from typing import Self, cast
 
 from shared_core.checking import check_counts_of
@@ -18,7 +20,7 @@ from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Failed, Request, Response, checked
-from shared_core.generation.threads import Post, pause, run_in_threads
+from shared_core.generation.threads import Report, pause, run_in_threads
 
 __all__ = ["ModelClient", "Request", "Response"]
 
@@ -145,7 +147,7 @@ class ModelClient:
         found = self.answers_or_failures(
             requests, on_failure=None, on_answer=on_answer, on_wait=on_wait
         )
-        return cast("list[Response]", found)  # a failure would have been raised
+        return [cast("Response", found[each]) for each in requests]  # a failure was raised
 
     def answers_or_failures(
         self,
@@ -154,8 +156,8 @@ class ModelClient:
         on_failure: Callable[[Request, Failed], None] | None,
         on_answer: Callable[[int], None] | None = None,
         on_wait: Callable[[str], None] | None = None,
-    ) -> list[Response | Failed]:
-        """Return the responses, or the failures of requests that the model fails on.
+    ) -> dict[Request, Response | Failed]:
+        """Return the response to each request, or the failure if the model fails on it.
 
         A request fails for good by an error that is not transient, or by a transient one on every
         attempt.
@@ -184,8 +186,14 @@ class ModelClient:
             missing.sort(key=lambda request: -sum(map(len, request)))
         starts = range(0, len(missing), self.batch_size)
         batches = [missing[start : start + self.batch_size] for start in starts]
-        run_in_threads(batches, run.ask, threads=self.concurrency, stop=run.stop)
-        return [run.found[request] for request in requests]
+        if min(self.concurrency, len(batches)) > 1:
+            posts: SimpleQueue[Report] = SimpleQueue()
+            run.post = posts.put
+            run_in_threads(batches, run.ask, posts, self.concurrency, run.stop)
+        else:
+            for batch in batches:
+                run.ask(batch)
+        return run.found
 
 
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
@@ -213,6 +221,8 @@ class _Run:
     on_wait: Callable[[str], None] | None
     on_failure: Callable[[Request, Failed], None] | None
     found: dict[Request, Response | Failed]
+    post: Callable[[Report], object] = call
+    """Has a report made in the calling thread."""
     stop: threading.Event = field(default_factory=threading.Event)
     unreached: int = 0
     """How many requests in a row have failed for a transient reason, with no answer between."""
@@ -226,7 +236,7 @@ class _Run:
         if count and self.on_answer is not None:
             self.on_answer(count)
 
-    def ask(self, asked: Sequence[Request], post: Post, tried: int = 0) -> None:
+    def ask(self, asked: Sequence[Request], tried: int = 0) -> None:
         """Ask one batch, and keep the valid answers even if others are not.
 
         After a call for several requests that failed, each is sent by itself: a model answers them
@@ -236,22 +246,22 @@ class _Run:
         if self.stop.is_set() or not batch:
             return
         try:
-            found = self._called(batch, post, tried)
+            found = self._called(batch, tried)
             self.unreached = 0
         except GenerationError as error:
             passes = retry.is_transient(error)
             collecting = self.on_failure is not None and not retry.is_refusal(error)
             if len(batch) > 1 and (collecting or (passes and self.client.attempts > 1)):
                 for request in batch:
-                    self.ask([request], post, tried=1)
+                    self.ask([request], tried=1)
                 return
             self.unreached = self.unreached + 1 if passes else 0
             if not collecting or self.unreached >= DOWN_AFTER:
                 raise
             found = {batch[0]: Failed(error)}
-        self._keep(found, post)
+        self._keep(found)
 
-    def _keep(self, found: Mapping[Request, Response | Failed], post: Post) -> None:
+    def _keep(self, found: Mapping[Request, Response | Failed]) -> None:
         client = self.client
         answers = {key: each for key, each in found.items() if not isinstance(each, Failed)}
         if client.journal is not None:
@@ -259,14 +269,12 @@ class _Run:
                 client.journal.add(client.fingerprint, request, answer, client.repetition)
         new = answers if self.on_failure is None else found
         self.found.update(new)  # at once, or another thread would ask it as well
-        post(partial(self.report, new))
+        self.post(partial(self.report, new))
         for each in found.values():
             if isinstance(each, Failed) and self.on_failure is None:
                 raise each.error
 
-    def _called(
-        self, batch: Sequence[Request], post: Post, tried: int
-    ) -> dict[Request, Response | Failed]:
+    def _called(self, batch: Sequence[Request], tried: int) -> dict[Request, Response | Failed]:
         """Return the responses to a batch, where they are not valid what is wrong with them.
 
         A request that is alone is sent as often as it may be, several together once. Nothing is
@@ -279,7 +287,7 @@ class _Run:
                 break
             except Exception as error:
                 if attempt < client.attempts and retry.is_transient(error):
-                    if not self._wait(error, attempt + 1, chance, post):
+                    if not self._wait(error, attempt + 1, chance):
                         return {}
                     if len(batch) == 1:
                         continue
@@ -290,10 +298,10 @@ class _Run:
                 raise GenerationError(text) from error
         return checked(client.name, batch, returned)
 
-    def _wait(self, error: Exception, attempt: int, chance: random.Random, post: Post) -> bool:
+    def _wait(self, error: Exception, attempt: int, chance: random.Random) -> bool:
         """Wait before an attempt; return False if the run is stopped meanwhile."""
         seconds = retry.seconds_before(attempt, error, chance)
         if self.on_wait is not None:
             waiting = f"waiting {seconds:.0f} s before attempt {attempt} of {self.client.attempts}"
-            post(partial(self.on_wait, f"{retry.describe(error)}; {waiting}"))
+            self.post(partial(self.on_wait, f"{retry.describe(error)}; {waiting}"))
         return pause(seconds, self.stop)

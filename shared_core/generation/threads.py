@@ -12,8 +12,8 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Post: TypeAlias = Callable[[Callable[[], object]], object]
-"""Has a function without arguments called in the calling thread."""
+Report: TypeAlias = Callable[[], object]
+"""What a thread has called in the calling one."""
 
 GRACE = 3.0
 """How many seconds calls that are under way may go on after an interrupt, to bring an answer."""
@@ -26,18 +26,22 @@ An interrupt that arrives just before a wait does not end it; on Windows no inte
 
 
 def run_in_threads(
-    items: Sequence[T], work: Callable[[T, Post], None], *, threads: int, stop: threading.Event
+    items: Sequence[T],
+    work: Callable[[T], None],
+    posts: SimpleQueue[Report],
+    threads: int,
+    stop: threading.Event,
 ) -> None:
     """Do `work` on every item, on `threads` of them at once, in the order of the items.
-
-    With one thread, or one item, all is done in the calling thread.
 
     Parameters
     ----------
     items
         What there is to work on.
     work
-        Takes an item and `Post`, to report by.
+        Takes an item.
+    posts
+        Where work puts what it reports.
     threads
         How many at once, >= 1.
     stop
@@ -50,12 +54,7 @@ def run_in_threads(
         What the first work that failed raised, when the work under way then has ended. An
         interrupt is raised after `GRACE` seconds at the latest: a call that hangs is left behind.
     """
-    if min(threads, len(items)) <= 1:
-        for item in items:
-            work(item, lambda report: report())
-        return
     todo = iter(items)
-    posts: SimpleQueue[Callable[[], object]] = SimpleQueue()
     outcomes: list[BaseException | None] = []
 
     def worker() -> None:
@@ -65,7 +64,7 @@ def run_in_threads(
                 item = next(todo, None)
                 if item is None:
                     break
-                work(item, posts.put)
+                work(item)
         except BaseException as error:
             stop.set()
             failure = error

@@ -180,7 +180,8 @@ class Rotation:
         found = self.client.answers_or_failures(
             requests, on_failure=note, on_answer=on_answer, on_wait=on_wait
         )
-        rows = (found[at : at + width] for at in range(0, len(found), width))
+        answered = [found[request] for request in requests]
+        rows = (answered[at : at + width] for at in range(0, len(answered), width))
         kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
         responses = [(self.questions[start + at], each) for at, row in kept.items() for each in row]
         values = [self.measure.value(question, each) for question, each in responses]

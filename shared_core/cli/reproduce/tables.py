@@ -92,8 +92,8 @@ class Asking:
                 on_answer=advance,
                 on_wait=self.console.say,
             )
-        numbers, one = [*asked], iter(found)
-        rows = [[next(one) for _ in each] for each in asked.values()]
+        numbers = [*asked]
+        rows = [[found[request] for request in each] for each in asked.values()]
         kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
         failures = [
             Failure(question=numbers[row], strategy=at, reason=_reason(rows[row]))

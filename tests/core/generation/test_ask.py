@@ -312,10 +312,9 @@ def test_what_is_no_failure_of_the_model_is_raised_as_it_is(
 def collected(client: ModelClient, requests: Sequence[Request]) -> tuple[list[Any], list[Request]]:
     """Return the texts, or the reasons of failures, and the requests reported as failing."""
     failed: list[Request] = []
-    found = client.answers_or_failures(
-        requests, on_failure=lambda request, _: failed.append(request)
-    )
-    return [each.reason if isinstance(each, Failed) else each for each in found], failed
+    found = client.answers_or_failures(requests, on_failure=lambda each, _: failed.append(each))
+    answers = (found[each] for each in requests)
+    return [each.reason if isinstance(each, Failed) else each for each in answers], failed
 
 
 @pytest.mark.parametrize(
