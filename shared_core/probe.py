@@ -162,7 +162,7 @@ class Probe:
         requests = [*dict.fromkeys(rotation.requests())]
         kept = rotation.client.kept(requests)
         new = [request[0] for request in requests if request not in kept]
-        counter = getattr(rotation.model, "count_tokens", None)
+        counter = getattr(rotation.client.model, "count_tokens", None)
         return ProbePlan(
             questions=len(rotation.questions),
             slots=len(rotation.slots),
@@ -246,7 +246,6 @@ class Probe:
             attempts=self.attempts,
         )
         return Rotation(
-            model=generator,
             measure=measure,
             client=client,
             questions=questions,
@@ -256,10 +255,10 @@ class Probe:
         )
 
     def _profile(self, rotation: Rotation, level: float, stopped: str | None) -> PositionProfile:
-        values, k, seed = rotation.values, self.k, self.seed
+        values, model, k, seed = rotation.values, rotation.client.model, self.k, self.seed
         identity = rotation.client.fingerprint  # of before the first question
         if rotation.client.journal is None:
-            identity = model_fingerprint(rotation.model)
+            identity = model_fingerprint(model)
         means = tuple(values.mean(axis=0).tolist())
         measure = rotation.measure.name
         distraction = measure == "distraction"
@@ -267,7 +266,7 @@ class Probe:
         if not distraction:
             interval = index_interval(values, rotation.slots, k, confidence=level, seed=seed)
         return PositionProfile(
-            model=rotation.model.name,
+            model=model.name,
             accuracy=None if distraction else means,
             distraction=means if distraction else None,
             interval=interval,
@@ -283,7 +282,7 @@ class Probe:
             failures=dict(Counter(rotation.reasons.values())),
             empty=rotation.empty,
             tokens=mean_tokens(rotation.questions, k),
-            window=rotation.model.window if isinstance(rotation.model, HuggingFaceModel) else None,
+            window=model.window if isinstance(model, HuggingFaceModel) else None,
             **provenance(
                 k=k,
                 template=rotation.measure.template,

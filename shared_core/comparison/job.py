@@ -161,9 +161,9 @@ class ComparisonJob:
         )
         read: dict[Request, Response | Failed] = {}
         for strategy in self.strategies:
-            own = getattr(strategy, "read", None)
-            client = replace(self.client, call=own) if own else self.client
-            read |= ask(client, [each for each, at in where.items() if at[0][1] == strategy.name])
+            model = strategy if isinstance(strategy, Generator) else self.model
+            requests = [each for each, at in where.items() if at[0][1] == strategy.name]
+            read |= ask(replace(self.client, model=model), requests)
         arranged = self._arranged(read)
         for place, each in arranged.items():
             if isinstance(each, Failed):

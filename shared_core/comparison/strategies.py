@@ -37,8 +37,8 @@ Reading: TypeAlias = Mapping[Request, Response]
 class Strategy:
     """Arranges the passages of each question, by whatever it knows about them.
 
-    One that reads the model by itself, and not by the model's own methods, also has a method
-    ``read``, from requests of `reads` to one response for each.
+    One that reads the model by itself, and not by the model's own methods, is a `Generator`, too:
+    it is asked in the model's place.
     """
 
     options: Comparison
@@ -134,7 +134,7 @@ class TwoRounds(Strategy):
     """Two rounds: ranked and placed by the attention in the first one (GoodPositions)."""
 
     name = "two_round"
-    _cases: dict[Request, RankedCase] = field(default_factory=dict, init=False, repr=False)
+    _cases: dict[str, RankedCase] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         _local(self.model, self.name)
@@ -143,21 +143,20 @@ class TwoRounds(Strategy):
         """Return one request if there are several passages; its answer is the order found."""
         if len(case.passages) < 2:
             return []
-        prompt = case.template.render(case.documents, case.question)
-        request = (f"order by attention: {prompt}",)
-        self._cases[request] = case
-        return [request]
+        prompt = f"order by attention: {case.template.render(case.documents, case.question)}"
+        self._cases[prompt] = case
+        return [(prompt,)]
 
-    def read(self, requests: Sequence[Request]) -> list[Response]:
+    def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return what the first round places where, as JSON."""
         model = _local(self.model, self.name)
-        orders: dict[Request, str] = {}
-        cases = {request: self._cases[request] for request in requests}
+        orders: dict[str, str] = {}
+        cases = {prompt: self._cases[prompt] for prompt in prompts}
         for template in {case.template for case in cases.values()}:
             asked = {at: each for at, each in cases.items() if each.template == template}
             found = TwoRound(template=template).first(model, [*map(_unplaced, asked.values())])
             orders |= zip(asked, (json.dumps(placed.order) for placed in found), strict=True)
-        return [orders[request] for request in requests]
+        return [orders[prompt] for prompt in prompts]
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""

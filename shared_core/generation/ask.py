@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from operator import call
-from queue import SimpleQueue
 from typing import Self, cast
 
 from shared_core.checking import check_counts_of
@@ -20,7 +19,7 @@ from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Failed, Request, Response, checked
-from shared_core.generation.threads import Report, pause, run_in_threads
+from shared_core.generation.threads import Posts, pause, run_in_threads
 
 __all__ = ["ModelClient", "Request", "Response"]
 
@@ -34,13 +33,10 @@ class ModelClient:
 
     Attributes
     ----------
-    name
-        What errors call the model.
-    call
-        The model: returns one response a request, in order. With ``concurrency > 1`` it is
-        called in several threads at once.
+    model
+        What is asked. With ``concurrency > 1`` it is called in several threads at once.
     fingerprint
-        What its answers are kept under; its `name` by default.
+        What its answers are kept under; the name of the model by default.
     journal
         Where answers are kept, and looked up before anything is asked.
     batch_size
@@ -59,8 +55,7 @@ class ModelClient:
         If one of the four numbers is not an integer >= 1.
     """
 
-    name: str
-    call: Callable[[Sequence[Request]], Sequence[Response]]
+    model: Generator
     fingerprint: str = ""
     journal: Journal | None = None
     batch_size: int = 1
@@ -69,7 +64,7 @@ class ModelClient:
     repetition: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fingerprint", self.fingerprint or self.name)
+        object.__setattr__(self, "fingerprint", self.fingerprint or self.model.name)
         names = ("batch_size", "concurrency", "attempts", "repetition")
         check_counts_of(self, dict.fromkeys(names, 1))
 
@@ -95,8 +90,7 @@ class ModelClient:
         if concurrency is None:
             concurrency = getattr(model, "concurrency", 1)
         return cls(
-            name=model.name,
-            call=partial(_ask, model),
+            model=model,
             fingerprint="" if journal is None else model_fingerprint(model),
             journal=journal,
             batch_size=batch_size,
@@ -187,25 +181,25 @@ class ModelClient:
         starts = range(0, len(missing), self.batch_size)
         batches = [missing[start : start + self.batch_size] for start in starts]
         if min(self.concurrency, len(batches)) > 1:
-            posts: SimpleQueue[Report] = SimpleQueue()
+            posts = Posts()
             run.post = posts.put
-            run_in_threads(batches, run.ask, posts, self.concurrency, run.stop)
+            run_in_threads(batches, run.ask, posts, threads=self.concurrency, stop=run.stop)
         else:
             for batch in batches:
                 run.ask(batch)
         return run.found
 
 
-def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
-    if len(requests[0]) == 1:
-        return model.generate([prompt for (prompt,) in requests])
-    if not isinstance(model, ScoringModel):
-        raise GenerationError(
-            f"model {model.name!r} has no log_probabilities, so it cannot score a continuation; "
-            "give a model on this machine, such as a HuggingFaceModel"
-        )
-    prompts, continuations = zip(*requests, strict=True)
-    return [[*scores] for scores in model.log_probabilities(prompts, continuations)]
+def _method(model: Generator, request: Request) -> Callable[..., object]:
+    """Return what answers such requests; it takes their prompts, and continuations if there are."""
+    if len(request) == 1:
+        return model.generate
+    if isinstance(model, ScoringModel):
+        return model.log_probabilities
+    raise GenerationError(
+        f"model {model.name!r} has no log_probabilities, so it cannot score a continuation; "
+        "give a model on this machine, such as a HuggingFaceModel"
+    )
 
 
 @dataclass
@@ -221,8 +215,8 @@ class _Run:
     on_wait: Callable[[str], None] | None
     on_failure: Callable[[Request, Failed], None] | None
     found: dict[Request, Response | Failed]
-    post: Callable[[Report], object] = call
-    """Has a report made in the calling thread."""
+    post: Callable[[Callable[[], object]], object] = call
+    """Has what it is given called in the calling thread."""
     stop: threading.Event = field(default_factory=threading.Event)
     unreached: int = 0
     """How many requests in a row have failed for a transient reason, with no answer between."""
@@ -281,9 +275,10 @@ class _Run:
         returned if the run is stopped during a wait.
         """
         client, chance = self.client, random.Random(str(batch[0]))
+        method, name = _method(client.model, batch[0]), client.model.name
         for attempt in count(tried + 1):
             try:
-                returned = client.call(batch)
+                returned = method(*map(list, zip(*batch, strict=True)))
                 break
             except Exception as error:
                 if attempt < client.attempts and retry.is_transient(error):
@@ -294,9 +289,9 @@ class _Run:
                 if isinstance(error, PosragError):
                     raise
                 after = f" after {attempt} attempts" if attempt > 1 else ""
-                text = f"model {client.name!r} failed{after}: {retry.describe(error)}"
+                text = f"model {name!r} failed{after}: {retry.describe(error)}"
                 raise GenerationError(text) from error
-        return checked(client.name, batch, returned)
+        return checked(name, batch, returned)
 
     def _wait(self, error: Exception, attempt: int, chance: random.Random) -> bool:
         """Wait before an attempt; return False if the run is stopped meanwhile."""

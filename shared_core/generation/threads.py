@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Report: TypeAlias = Callable[[], object]
-"""What a thread has called in the calling one."""
+Posts: TypeAlias = SimpleQueue[Callable[[], object]]
+"""What threads have called in the calling one."""
 
 GRACE = 3.0
 """How many seconds calls that are under way may go on after an interrupt, to bring an answer."""
@@ -26,11 +26,7 @@ An interrupt that arrives just before a wait does not end it; on Windows no inte
 
 
 def run_in_threads(
-    items: Sequence[T],
-    work: Callable[[T], None],
-    posts: SimpleQueue[Report],
-    threads: int,
-    stop: threading.Event,
+    items: Sequence[T], work: Callable[[T], None], posts: Posts, *, threads: int, stop: Event
 ) -> None:
     """Do `work` on every item, on `threads` of them at once, in the order of the items.
 
@@ -73,7 +69,7 @@ def run_in_threads(
     # Daemons, because the interpreter would not end before other threads have.
     # Each has a context like the caller's: tracers and requests of the user's are found by it.
     pool = [
-        threading.Thread(target=copy_context().run, args=(worker,), daemon=True)
+        Thread(target=copy_context().run, args=(worker,), daemon=True)
         for _ in range(min(threads, len(items)))
     ]
     try:
@@ -94,7 +90,7 @@ def run_in_threads(
             raise failure
 
 
-def pause(seconds: float, stop: threading.Event) -> bool:
+def pause(seconds: float, stop: Event) -> bool:
     """Sleep, but no longer than until `stop` is set; return whether it is not."""
     end = time.monotonic() + seconds
     while not stop.wait(min(POLL, max(0.0, end - time.monotonic()))):
@@ -103,7 +99,7 @@ def pause(seconds: float, stop: threading.Event) -> bool:
     return False
 
 
-def _wait_a_little(pool: Sequence[threading.Thread]) -> None:
+def _wait_a_little(pool: Sequence[Thread]) -> None:
     end = time.monotonic() + GRACE
     for thread in pool:
         if thread.ident is not None:

@@ -112,8 +112,8 @@ class Rotation:
 
     Attributes
     ----------
-    model, measure, client
-        What is asked, what for, and through what.
+    measure, client
+        What is asked for, and through what.
     questions
         All that may be asked.
     slots, k
@@ -128,7 +128,6 @@ class Rotation:
         How many answers to the others are empty.
     """
 
-    model: Generator
     measure: Measure
     client: ModelClient
     questions: Sequence[ProbeQuestion]
@@ -151,12 +150,13 @@ class Rotation:
 
     def check_prompts(self) -> None:
         """Refuse prompts that a local model cannot read, by their question."""
-        if not isinstance(self.model, HuggingFaceModel):
+        model = self.client.model
+        if not isinstance(model, HuggingFaceModel):
             return
         for at, question in enumerate(self.questions):
             prompts, *continuations = zip(*self.requests(at, at + 1), strict=True)
             try:
-                self.model.check_prompts(prompts, *continuations)
+                model.check_prompts(prompts, *continuations)
             except ValueError as error:
                 raise ValueError(f"question {question.question!r}: {error}") from error
 
@@ -174,7 +174,7 @@ class Rotation:
 
         def note(request: Request, failed: Failed) -> None:
             self.reasons.setdefault(number_of[request], failed.reason)
-            where = f"model {self.client.name!r}"
+            where = f"model {self.client.model.name!r}"
             check_failed([*self.reasons.values()], len(self.questions), self.max_failed, where)
 
         found = self.client.answers_or_failures(

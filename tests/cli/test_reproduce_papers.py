@@ -29,7 +29,7 @@ from shared_core.cli.main import main
 from shared_core.cli.reproduce import controlled, tables
 from shared_core.errors import GenerationError
 from shared_core.evaluation import GRADERS, grade
-from shared_core.generation import HuggingFaceModel, ModelClient
+from shared_core.generation import CallableModel, HuggingFaceModel, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion
 from shared_core.sensitivity.distraction import effect_of
@@ -209,13 +209,13 @@ def test_good_positions_leaves_a_question_out_of_all_tables(tmp_path: Path) -> N
 def test_a_question_that_the_model_fails_on_is_left_out() -> None:
     """Whichever of its requests it is; too few are an error."""
 
-    def answer(requests: Sequence[tuple[str, ...]]) -> list[str]:
-        if any(prompt in failing for (prompt,) in requests):
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(prompt in failing for prompt in prompts):
             raise RuntimeError("out of memory")
-        return [prompt.upper() for (prompt,) in requests]
+        return [prompt.upper() for prompt in prompts]
 
     asked = {number: [(f"a{number}",), ("all",)] for number in range(10, 60)}
-    asking = tables.Asking(Console(), ModelClient(name="m", call=answer, batch_size=16))
+    asking = tables.Asking(Console(), ModelClient.of(CallableModel(answer, batch_size=16)))
     failing = {"all"}
     with pytest.raises(GenerationError, match=r"failed on 50 of 50 .* RuntimeError: out of memory"):
         asking.answers("table", asked, at="Table 1")

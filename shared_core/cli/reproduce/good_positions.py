@@ -28,7 +28,7 @@ from shared_core.cli.reproduce import tables
 from shared_core.cli.reproduce.tables import Outcomes, Parts
 from shared_core.comparison import Failure
 from shared_core.evaluation import GRADERS, compare_paired, grade
-from shared_core.generation import HuggingFaceModel, Journal, ModelClient
+from shared_core.generation import CallableModel, HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.responses import Request
 from shared_core.placement.scored import ATTENTION_PLACEMENTS
@@ -165,16 +165,15 @@ class _Asking:
         asked: dict[int, list[Request]] = {
             number: [(case.prompt(method.template, range(k)),)] for number, case in cases.items()
         }
-        case_of = {request: cases[number] for number, (request,) in asked.items()}
+        case_of = {prompt: cases[number] for number, ((prompt,),) in asked.items()}
 
-        def answer(requests: Sequence[Request]) -> list[str]:
-            found = method.run(self.model, [case_of[request] for request in requests])
+        def answer(prompts: Sequence[str]) -> list[str]:
+            found = method.run(self.model, [case_of[prompt] for prompt in prompts])
             return [each.answer for each in found]
 
         scores = None if curve is None else curve.scores
         client = ModelClient(
-            name=self.model.name,
-            call=answer,
+            model=CallableModel(answer, name=self.model.name),
             fingerprint=f"{model_fingerprint(self.model)} {named!r} {scores}",
             journal=self.journal,
             batch_size=self.model.batch_size,

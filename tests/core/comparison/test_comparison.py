@@ -24,7 +24,6 @@ from shared_core.comparison import (
 from shared_core.comparison.strategies import TwoRounds
 from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.generation import retry
-from shared_core.generation.ask import Request, Response
 from shared_core.placement import (
     PLACEMENTS,
     UShape,
@@ -106,15 +105,15 @@ def test_first_rounds_keep_to_the_batch_size_and_the_attempts(
     biased: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One fails in passing, and is made again."""
-    sizes, read = [], TwoRounds.read
+    sizes, generate = [], TwoRounds.generate
 
-    def failing_once(self: TwoRounds, requests: Sequence[Request]) -> list[Response]:
-        sizes.append(len(requests))
+    def failing_once(self: TwoRounds, prompts: Sequence[str]) -> list[str]:
+        sizes.append(len(prompts))
         if len(sizes) == 1:
             raise ConnectionError("gone for a moment")
-        return read(self, requests)
+        return generate(self, prompts)
 
-    monkeypatch.setattr(TwoRounds, "read", failing_once)
+    monkeypatch.setattr(TwoRounds, "generate", failing_once)
     monkeypatch.setattr(retry, "FIRST_WAIT", 0)
     data = reader_data(4, k=4, ranks=(2,), seed=3)
     options = {"strategies": ("two_round",), "shuffles": 1, "max_failed": 0}

@@ -20,7 +20,7 @@ import pytest
 
 from shared_core import PosragError
 from shared_core.errors import GenerationError, MissingExtraError
-from shared_core.generation import ask, threads
+from shared_core.generation import CallableModel, ask, threads
 from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.journal import Journal, NotKeptError
 from shared_core.generation.responses import Failed
@@ -79,7 +79,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def client_of(call: Any, journal: Journal | None = None, **options: Any) -> ModelClient:
-    return ModelClient(name="m", call=call, journal=journal, **options)
+    model = CallableModel(lambda prompts: call([(each,) for each in prompts]), name="m")
+    return ModelClient(model=model, journal=journal, **options)
 
 
 def capitals(requests: Sequence[Request]) -> list[str]:
@@ -111,7 +112,7 @@ def test_what_the_journal_holds_is_not_asked_again(journal: Journal, concurrency
     assert (counts[0], sum(counts)) == (4, 12)
     assert client.answers(PROMPTS) == capitals(PROMPTS)
     assert len(second.asked) == 6
-    ModelClient(name="n", call=other, journal=Journal(journal.path)).answers(PROMPTS)
+    client_of(other, Journal(journal.path), fingerprint="n").answers(PROMPTS)
     assert len(other.asked) == 10
 
 
@@ -396,9 +397,7 @@ def test_a_service_that_is_down_is_given_up_soon(
 CHILD = """
 import json, sys, threading
 from pathlib import Path
-from shared_core.generation import threads
-from shared_core.generation.ask import ModelClient
-from shared_core.generation.journal import Journal
+from shared_core.generation import CallableModel, Journal, ModelClient, threads
 
 journal, scenario, concurrency = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 threads.GRACE = 0.1
@@ -408,7 +407,7 @@ class Overloaded(Exception):
     status_code = 529
     headers = {"retry-after": "120"}
 
-def call(requests):
+def call(prompts):
     global asked
     with lock:
         asked += 1
@@ -419,10 +418,10 @@ def call(requests):
         with lock:
             print("calling", flush=True)
         threading.Event().wait(600)
-    return [prompt.upper() for prompt, in requests]
+    return [prompt.upper() for prompt in prompts]
 
-client = ModelClient(name="m", call=call, journal=Journal(journal), concurrency=concurrency,
-                     batch_size=2)
+client = ModelClient.of(CallableModel(call, name="m", concurrency=concurrency, batch_size=2),
+                        journal=Journal(journal))
 prompts = [(f"prompt {n}",) for n in range(30)]
 try:
     client.answers(prompts, on_wait=lambda message: print(message, flush=True))
