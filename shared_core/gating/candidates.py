@@ -71,8 +71,10 @@ People who use other words than the corpus does would be refused by those that a
 """
 
 
-def neighbouring_similarities(vectors: Vectors, owners: Rows, questions: Vectors) -> Scores:
-    """Return each question's highest similarity to passages outside its own part, ascending.
+def neighbouring_similarities(
+    vectors: Vectors, owners: Rows, questions: Vectors
+) -> tuple[Scores, Scores]:
+    """Return each question's highest similarity outside its own part, and to all but its passage.
 
     Parameters
     ----------
@@ -84,20 +86,22 @@ def neighbouring_similarities(vectors: Vectors, owners: Rows, questions: Vectors
 
     Returns
     -------
-    ndarray
-        Empty for fewer than 4 passages.
+    tuple of ndarray
+        Each ascending; empty for fewer than 4 passages.
     """
     if len(vectors) < 4 or not len(owners):
-        return np.empty(0)
+        return np.empty(0), np.empty(0)
     some = spread(len(owners), ASKED)
     owners, questions = owners[some], questions[some]
     part_of = parts(vectors)
-    highest = np.full(len(owners), -1.0)
+    outside, others = np.empty((2, len(owners)))
     for part in range(int(part_of.max()) + 1):
-        asked, others = part_of[owners] == part, part_of != part
-        if asked.any() and others.any():
-            highest[asked] = (questions[asked] @ vectors.T)[:, others].max(axis=1)
-    return np.sort(highest)
+        asked = np.flatnonzero(part_of[owners] == part)
+        scores = questions[asked] @ vectors.T
+        scores[np.arange(len(asked)), owners[asked]] = -1
+        outside[asked] = scores[:, part_of != part].max(axis=1, initial=-1)
+        others[asked] = scores.max(axis=1)
+    return np.sort(outside), np.sort(others)
 
 
 def spread(count: int, most: int) -> Rows:
@@ -137,6 +141,9 @@ class VectorCandidates:
     neighbouring
         Those of questions about other parts of the corpus; see `neighbouring_similarities`. Empty
         where they are not known: then they move nothing.
+    others
+        Highest similarities of the pseudo-queries to all but their own contexts, ascending; see
+        `separation`. Empty where they are not known.
     text, vector
         One of the foreign questions, and its unit vector, shape (dim,); see `verify_embeddings`.
     policy
@@ -157,6 +164,7 @@ class VectorCandidates:
     similarities: Scores = field(repr=False)
     foreign_similarities: Scores = field(repr=False)
     neighbouring: Scores = field(repr=False)
+    others: Scores = field(repr=False)
     text: str = field(repr=False)
     vector: Vectors = field(repr=False)
     policy: Policy = "calibrated"
@@ -230,13 +238,15 @@ class VectorCandidates:
         dim = foreign.shape[1]
         contexts = unit_rows(vectors, len(ids), "contexts", dim=dim)
         questions = unit_rows(pseudo_queries, len(rows), "pseudo-queries", dim=dim)
+        neighbouring, others = neighbouring_similarities(contexts, rows, questions)
         known = int(foreign.any(axis=1).argmax())  # a vector of zeros has no direction to compare
         fitted = cls(
             similarities=np.sort(np.vecdot(questions, contexts[rows]).astype(np.float64)),
             foreign_similarities=np.sort(
                 (foreign @ contexts.T).max(axis=1, initial=-1).astype(np.float64)
             ),
-            neighbouring=neighbouring_similarities(contexts, rows, questions),
+            neighbouring=neighbouring,
+            others=others,
             text=negatives[known],
             vector=foreign[known],
             policy=policy,
@@ -246,9 +256,10 @@ class VectorCandidates:
             warnings.warn(f"words of queries cannot be weighed: {fitted._fault}", stacklevel=2)
         elif fitted.separation < LEAST_SEPARATION:
             warnings.warn(
-                "questions about one part of the corpus can hardly be told from those about "
-                f"another: of those made for the fit, {fitted.separation:.0%} were (50% is "
-                "chance), so expect no more from people's questions about neighbouring topics",
+                "where only the passage that answers it is missing, a question can hardly be told "
+                f"from one that is answered: of those made for the fit, {fitted.separation:.0%} "
+                "were (50% is chance), so expect no more from people's questions; of those about "
+                "topics that the corpus lacks this says nothing",
                 stacklevel=2,
             )
         return fitted
@@ -285,14 +296,15 @@ class VectorCandidates:
 
     @property
     def separation(self) -> float:
-        """How well pseudo-queries are told from those about other parts of the corpus.
+        """How well pseudo-queries are told from those whose own context is left out.
 
         The mean of the share of the ones at or above the edge, and of the others below it, in
-        [0, 1]; 0.5 is chance. NaN where the others are not known.
+        [0, 1]; 0.5 is chance. People's questions are seldom told better, mostly worse. It says
+        nothing of questions about topics that the corpus lacks. NaN where the others are not known.
         """
-        if not self.neighbouring.size:
+        if not self.others.size:
             return math.nan
-        own, others = self.similarities >= self.edge, self.neighbouring < self.edge
+        own, others = self.similarities >= self.edge, self.others < self.edge
         return float(own.mean() + others.mean()) / 2
 
     @property

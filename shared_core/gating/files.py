@@ -19,9 +19,9 @@ from shared_core.gating.words import WordCoverage, plain_words
 from shared_core.types import Tokenizer
 
 KIND = "posrag-vector-candidates"
-FORMAT = 5
+FORMAT = 6
 
-ARRAYS = ("similarities", "foreign_similarities", "neighbouring", "vector")
+ARRAYS = ("similarities", "foreign_similarities", "neighbouring", "others", "vector")
 """Arrays of `VectorCandidates`, written under their own names."""
 
 

@@ -66,17 +66,17 @@ def test_another_kind_of_file_is_refused(small: ContextGate, tmp_path: Path) -> 
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     about = json.loads(arrays["manifest"].tobytes())
-    for other in ({"kind": "other"}, {"format": 4}):
+    for other in ({"kind": "other"}, {"format": 5}):
         changed = json.dumps(about | other).encode()
         np.savez(path, **arrays | {"manifest": np.frombuffer(changed, np.uint8)})
-        with pytest.raises(IndexFormatError, match="saved gate of format 5: fit the gate again"):
+        with pytest.raises(IndexFormatError, match="saved gate of format 6: fit the gate again"):
             ContextGate.load(path)
 
 
 def test_nothing_is_pickled_and_nothing_else_is_written(small: ContextGate, tmp_path: Path) -> None:
     """Before 2.2, numpy stores an option of `np.savez` that it does not know as one more array."""
     small.save(tmp_path / "gate.npz")
-    names = "manifest similarities foreign_similarities neighbouring vector counts"
+    names = "manifest similarities foreign_similarities neighbouring others vector counts"
     with zipfile.ZipFile(tmp_path / "gate.npz") as archive:
         assert set(archive.namelist()) == {f"{name}.npy" for name in names.split()}
         assert not any(b"'|O'" in archive.read(name)[:200] for name in archive.namelist())
