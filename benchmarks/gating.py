@@ -8,9 +8,9 @@ A folder holds the layout of BEIR; other names are those of `benchmarks.quality`
 collection's topics (titles, modules) is held out: questions about the rest are positives; questions
 about the held-out part, and those of every other collection, are negatives. Embeddings, by the
 model of ``--embedding``, are kept under ``--cache``, and a run that was interrupted goes on. The
-parts: ``separation``, ``policies``, ``transfer``, ``constants`` (those of the default, each chosen
-on other collections), ``transforms`` (rewriting and HyDE; ``--llm`` measures them by a model of
-one's own) and ``speed``.
+parts: ``separation``, ``passages`` (a third of them is held out, whatever their topics),
+``policies``, ``transfer``, ``constants`` (those of the default, each chosen on other collections),
+``transforms`` (rewriting and HyDE; ``--llm`` measures them by a model of one's own), ``speed``.
 One folder alone has no foreign questions, so ``transfer`` and ``constants`` want several.
 """
 
@@ -28,7 +28,7 @@ from benchmarks.embedding import add_options, chosen
 from benchmarks.gating_collections import read, split
 from benchmarks.gating_constants import constants
 from benchmarks.gating_hosts import hosts
-from benchmarks.gating_policies import policies, separations, transfer
+from benchmarks.gating_policies import passages, policies, separations, transfer
 from benchmarks.gating_speed import growth
 from benchmarks.gating_transforms import Model, transforms
 from shared_core.cli.embedding import EmbeddingCache
@@ -39,7 +39,7 @@ from shared_core.gating import EVERYDAY_QUESTIONS
 LONGEST = 64
 """Tokens of an answer of ``--llm``, where it can be told."""
 
-PARTS = ("separation", "policies", "transfer", "constants", "transforms", "speed")
+PARTS = ("separation", "passages", "policies", "transfer", "constants", "transforms", "speed")
 
 
 def main() -> None:
@@ -63,6 +63,8 @@ def _accuracy(options: argparse.Namespace, embed: EmbeddingCache, everyday: np.n
     several = len(collections) > 1
     if "separation" in options.parts:
         separations(collections)
+    if "passages" in options.parts:
+        passages(collections, everyday, embed)
     if "policies" in options.parts:
         policies(splits, everyday, embed)
     if "transfer" in options.parts and several:

@@ -16,8 +16,10 @@ from benchmarks.gating_collections import (
     Split,
     best_edge,
     fit,
+    key_phrases,
     measured,
     sources,
+    split,
 )
 from shared_core.gating import VectorCandidates, WordCoverage
 
@@ -90,6 +92,16 @@ def _with_words(each: Split, what: str, gate: VectorCandidates) -> None:
         f"{side}: {measured(yes, ~retrieved(asked))}" for side, asked in each.negatives.items()
     ]
     print(f"  {'key phrases':16}{what:28}" + "   ".join(cells))
+
+
+def passages(collections: list[Collection], everyday: np.ndarray, embed: Embed) -> None:
+    """Print the separation that a fit tells, and what is so where any passage may be missing."""
+    print("\nEach passage as a topic of its own: the separation that the fit tells, and what is so")
+    for collection in collections:
+        each = split(replace(collection, topics=np.arange(len(collection.texts))), [])
+        pseudo = embed(key_phrases(each.texts))
+        gate = fit(each.vectors, np.arange(len(pseudo)), pseudo, everyday)
+        _with_words(each, f"{collection.name:30}{gate.separation:.3f}  ", gate)
 
 
 def transfer(splits: list[Split], everyday: np.ndarray) -> None:
