@@ -256,9 +256,9 @@ class VectorCandidates:
             warnings.warn(f"words of queries cannot be weighed: {fitted._fault}", stacklevel=2)
         elif fitted.separation < LEAST_SEPARATION:
             warnings.warn(
-                "where only the passage that answers it is missing, a question can hardly be told "
-                f"from one that is answered: of those made for the fit, {fitted.separation:.0%} "
-                "were (50% is chance), so expect no more from people's questions; of those about "
+                "the gate hardly notices that a single passage is missing: of the questions made "
+                "for the fit, asked with their passage and without it, it tells "
+                f"{fitted.separation:.0%} apart (50% is chance), and of people's no more; of "
                 "topics that the corpus lacks this says nothing",
                 stacklevel=2,
             )

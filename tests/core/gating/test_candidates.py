@@ -94,7 +94,7 @@ def test_what_others_could_answer_as_well_is_said() -> None:
     """With the figure, though parts are told from one another; of passages unlike, nothing is."""
     vectors, rng = groups(), np.random.default_rng(1)
     ids, foreign = [*map(str, range(320))], rng.standard_normal((20, 32), np.float32)
-    with pytest.warns(UserWarning, match=r"of those made for the fit, \d\d% were \(50% is chance"):
+    with pytest.warns(UserWarning, match=r"it tells \d\d% apart \(50% is chance"):
         gate = fit(ids, vectors, ids, vectors + 0.1 * rng.standard_normal((320, 32)), foreign)
     assert 0.4 < gate.separation < 0.6 < 0.9 < replace(gate, others=gate.neighbouring).separation
     assert fit(*synthetic()).separation > 0.9
