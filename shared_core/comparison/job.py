@@ -170,9 +170,10 @@ class ComparisonJob:
                 self._fail([place], each, reasons)
         prompts = _prompts(arranged)
         where |= prompts
-        answers = ask(self.client, [*prompts][:FIRST])
+        requests = [*prompts]
+        answers = ask(self.client, requests[:FIRST])
         self._grade_one(answers, prompts)
-        answers |= ask(self.client, [*prompts][FIRST:])
+        answers |= ask(self.client, requests[FIRST:])
         found = {place: _answered(each, answers) for place, each in arranged.items()}
         again = self._again(arranged)
         where |= again

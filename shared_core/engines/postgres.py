@@ -88,8 +88,8 @@ ON CONFLICT DO NOTHING RETURNING term
 CLASHES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
 """What one of two is told that write the same ids at once."""
 
-WRITING = "SELECT pg_advisory_xact_lock{}(hashtext(%s))"
-"""Who shares the lock writes beside others, who does not alone."""
+LOCK = "SELECT pg_advisory_xact_lock{}(hashtext(%s))"
+"""Held to the end of a transaction: beside others by who shares it, else alone."""
 
 GONE = ("08", "57")
 """Classes of errors by which a server is not there, or has had enough: connections, operators."""
@@ -345,7 +345,7 @@ class PostgresEngine(CollectionEngine):
 
     def _create(self, dim: int) -> None:
         with self._connection(CREATING) as connection, connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext('posrag'))")
+            connection.execute(LOCK.format(""), ("posrag",))
             if not self._is_there(connection):
                 self._create_extension(connection)
                 options = sql.Literal(json.dumps(self._options(dim)))
@@ -384,7 +384,7 @@ class PostgresEngine(CollectionEngine):
         with self._connection() as connection:
             for sharing, clashes in (("_shared", CLASHES), ("", ())):
                 with suppress(*clashes), connection.transaction():
-                    connection.execute(WRITING.format(sharing), (f"{self.collection} writes",))
+                    connection.execute(LOCK.format(sharing), (f"{self.collection} writes",))
                     gone = self._delete(connection, ids)
                     passages, tokens = insert(connection)
                     connection.execute(
@@ -477,8 +477,6 @@ def _parsed(address: str) -> dict[str, Any]:
 
 def _stored(counts: Counter[str]) -> Counter[str]:
     """Return the counts of words as the database names them."""
-    if max(map(len, counts), default=0) <= LONGEST:
-        return counts
     return Counter(
         {
             word if len(word) <= LONGEST else sha256(word.encode()).hexdigest(): count
