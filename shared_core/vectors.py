@@ -84,7 +84,7 @@ def checked_rows(
 
 
 def as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
-    """Return a float32 array, in which too large values are infinite.
+    """Return a contiguous float32 array, in which too large values are infinite.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
         if given.dtype.kind in NOT_REAL or given.ndim == 0:
             raise TypeError(f"got values of type {given.dtype}")
         with np.errstate(over="ignore"):
-            return given.astype(np.float32, copy=False)
+            return given.astype(np.float32, order="C", copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the embedding of {owner} is not numbers: {error}") from error
 

@@ -202,11 +202,11 @@ class DenseSnapshot:
         if vector is None:
             raise ValueError("the query has no vector: embed its text")
         query = as_floats(vector, "the query")
-        wide = query.astype(np.float64)  # whose squares cannot overflow
-        square = float(wide.dot(wide)) if query.shape == (self.dim,) else 0.0
-        if not SHORT**2 < square < LONG**2:
-            return self.checked(query[None], ["the query"]).reshape(-1)
-        return query * np.float32(square**-0.5) if self.metric == "cosine" else query.copy()
+        if kernels.built and query.shape == (self.dim,):
+            unit, square = kernels.unit_vector(query)
+            if SHORT**2 < square < LONG**2:
+                return unit if self.metric == "cosine" else query.copy()
+        return self.checked(query[None], ["the query"]).reshape(-1)
 
     def top_k(self, queries: Vectors, depth: int, allowed: Bools | None = None) -> list[Found]:
         """Return for each query its best rows and their scores; ties go to earlier rows.

@@ -176,7 +176,8 @@ def pools(
     scan = snapshot.dense.scan(allowed)
     for start in range(0, len(queries), BLOCK):
         block = queries[start : start + BLOCK]
-        vectors = np.array([snapshot.dense.unit(query.vector) for query in block])
+        units = [snapshot.dense.unit(query.vector) for query in block]
+        vectors = units[0][None] if len(units) == 1 else np.array(units)  # which takes longer
         words = [SparseQuery(snapshot.sparse, query.text) for query in block]
         if scan is not None:
             found = pools_by_kernels(words, depth, allowed, scan, vectors)

@@ -41,14 +41,6 @@ int check_rows(const Py_buffer *view, Py_ssize_t rows)
     return 0;
 }
 
-int check_k(Py_ssize_t k)
-{
-    if (k >= 1)
-        return 0;
-    PyErr_Format(PyExc_ValueError, "k must be at least 1, got %zd", k);
-    return -1;
-}
-
 int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows)
 {
     *view = (Py_buffer){0};

@@ -280,10 +280,6 @@ int dense_open(Dense *dense, PyObject *scan)
 {
     PyObject *vectors, *codes;
     *dense = (Dense){0};
-    if (!PyTuple_Check(scan)) {
-        PyErr_SetString(PyExc_TypeError, "a scan is a tuple");
-        return -1;
-    }
     if (!PyArg_ParseTuple(scan, "OOdddd", &vectors, &codes, &dense->scale, &dense->margin,
                           &dense->longest, &dense->rounding) ||
         borrow_matrix(vectors, dense->views, "vectors", "f", 4, 0) < 0)
@@ -342,4 +338,21 @@ done:
     for (int i = 2; i >= 0; i--)
         give_back(views + i);
     return found;
+}
+
+PyObject *unit_vector(PyObject *module, PyObject *array)
+{
+    Py_buffer view;
+    if (borrow(array, &view, "vector", "f", 4) < 0)
+        return NULL;
+    PyObject *unit = PyByteArray_FromStringAndSize(view.buf, view.len);
+    Py_ssize_t dim = unit ? length(&view) : 0;
+    give_back(&view);
+    float *values = unit ? (float *)PyByteArray_AsString(unit) : NULL;
+    double square = 0.0;
+    for (Py_ssize_t i = 0; i < dim; i++)
+        square += (double)values[i] * values[i];
+    for (Py_ssize_t i = 0; i < dim; i++)
+        values[i] *= (float)(1.0 / sqrt(square));
+    return unit ? Py_BuildValue("Nd", unit, square) : NULL;
 }

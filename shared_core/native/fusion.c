@@ -97,8 +97,7 @@ PyObject *ranked(PyObject *module, PyObject *args)
     double weight;
     Py_ssize_t k;
     if (!PyArg_ParseTuple(args, "OOdn(dd)", &given[0], &given[1], &weight, &k, &legs[0].lowest,
-                          &legs[1].lowest) ||
-        check_k(k) < 0)
+                          &legs[1].lowest))
         return NULL;
     Entry *best = NULL;
     if (borrow(given[0], &views[0], "dense", "d", 8) < 0 ||

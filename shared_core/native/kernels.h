@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 13 /* as in kernels.py; goes up when a signature or a result changes */
+#define INTERFACE 14 /* as in kernels.py; goes up when a signature or a result changes */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -44,9 +44,6 @@ Py_ssize_t length(const Py_buffer *view);
 
 /* Raise IndexError unless each row of a buffer is in [0, rows). */
 int check_rows(const Py_buffer *view, Py_ssize_t rows);
-
-/* Raise ValueError unless k is at least 1. */
-int check_k(Py_ssize_t k);
 
 /* Borrow the marks of rows that may be found, or nothing if they are None: all may. */
 int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows);
@@ -185,6 +182,7 @@ void search_all(Search *searches, Py_ssize_t m);
 
 /* ----------------------------------------------------------------------- what Python can call */
 
+PyObject *unit_vector(PyObject *module, PyObject *array);
 PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *pools(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 
-INTERFACE = 13
+INTERFACE = 14
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -109,6 +109,15 @@ def pools(
         )
         for rows, dense, sparse, n in found
     ]
+
+
+def unit_vector(vector: Vectors) -> tuple[Vectors, float]:
+    """Return a vector scaled to unit length, shape (dim,), and the square of its length.
+
+    Where that is not a normal float32, so may the components be.
+    """
+    unit, square = _kernels.unit_vector(vector)
+    return np.frombuffer(unit, np.float32), square
 
 
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:

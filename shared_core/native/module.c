@@ -3,6 +3,7 @@
 #include "kernels.h"
 
 static PyMethodDef functions[] = {
+    {"unit_vector", unit_vector, METH_O, NULL},
     {"vectors_at", vectors_at, METH_VARARGS, NULL},
     {"pools", pools, METH_VARARGS, NULL},
     {"postings_at", postings_at, METH_VARARGS, NULL},

@@ -48,7 +48,7 @@ PyObject *pools(PyObject *module, PyObject *args)
     Py_ssize_t n, k;
     if (!PyArg_ParseTuple(args, "OOO!O!(dd)nnO", &scan, &query_array, &PyTuple_Type, &segments,
                           &PyTuple_Type, &words, &norm.slope, &norm.base, &n, &k, &marks) ||
-        check_k(k) < 0 || borrow_allowed(marks, &allowed, n) < 0)
+        borrow_allowed(marks, &allowed, n) < 0)
         return NULL;
     Py_ssize_t m = PyTuple_Size(words);
     Near *nearest = calloc((size_t)m + 1, sizeof *nearest);
