@@ -17,7 +17,7 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
 from shared_core.placement import PLACEMENTS, MaxRelevance, Placement, Sequential, Shuffle
-from shared_core.placement.order_gate import length_for
+from shared_core.placement.order_gate import CANDIDATES, length_for
 from shared_core.placement.scored import distraction_placement
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
@@ -230,8 +230,8 @@ def _local(model: Generator, strategy: str) -> HuggingFaceModel:
     )
 
 
-DEFAULTS = (*BASELINES, "inverse", "u_shape")
-"""The strategies that need no knowledge of the model."""
+DEFAULTS = (*BASELINES, *(each.name for each in CANDIDATES))
+"""The orders between which the order gate chooses, and what they are compared with."""
 
 _OTHERS: dict[str, Callable[[Comparison, Generator], Strategy]] = {
     SHUFFLE: Shuffled,

@@ -45,7 +45,7 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     """The JSON is the whole result, the Markdown is made from it."""
     assert compare(questions, tmp_path / "report") == 0
     out, err = said(capsys)
-    assert "last: 12 questions, 4 strategies in 1 setting, " in err
+    assert "last: 12 questions, 5 strategies in 1 setting, " in err
     result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
     assert (result.model, len(result.questions), result.embedding) == ("last", 12, None)
     assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
@@ -59,7 +59,7 @@ def test_a_plan_says_what_it_would_cost_and_asks_nothing(
     """And leaves no report, nor a folder."""
     assert compare(questions, tmp_path / "report", "--plan") == 0
     out, err = said(capsys)
-    assert out.startswith("last: 12 questions, 4 strategies in 1 setting, ")
+    assert out.startswith("last: 12 questions, 5 strategies in 1 setting, ")
     assert err == ""
     assert [*tmp_path.iterdir()] == [questions]
 

@@ -174,7 +174,7 @@ def test_every_strategy_is_asked_what_it_says() -> None:
             zip(strategy.orders, strategy.answers, strict=True)
         ):
             assert answers == tuple(f"{number}x{order[-1]}" for order in orders)
-    assert [len(each.orders[0]) for each in result.settings[0].strategies] == [1, 2, 1, 1]
+    assert [len(each.orders[0]) for each in result.settings[0].strategies] == [1, 2, 1, 1, 1]
 
 
 def test_a_shuffled_question_is_the_mean_of_its_orders() -> None:
@@ -199,7 +199,7 @@ def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path
     job.run()
     assert len(model.asked) == len({*model.asked}) == plan.calls <= 6 * 4
     assert plan.prompt_tokens == sum(map(estimate_tokens, model.asked))
-    assert (plan.questions, plan.settings, plan.strategies, plan.kept) == (6, 2, 4, 0)
+    assert (plan.questions, plan.settings, plan.strategies, plan.kept) == (6, 2, 5, 0)
     asked = len(model.asked)
     job.run()
     assert len(model.asked) == asked

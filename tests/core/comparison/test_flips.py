@@ -57,7 +57,7 @@ def test_what_reads_the_first_passage_changes_as_the_rankings_say() -> None:
 
 def test_an_empty_answer_that_is_not_graded_is_not_called_wrong() -> None:
     result = Comparison(ks=(4,)).run(lambda prompts: ["" for _ in prompts], unlabelled(codes(20)))
-    assert "120 of 120 answers are empty." in to_markdown(result)
+    assert "140 of 140 answers are empty." in to_markdown(result)
 
 
 def test_what_changes_by_itself_is_taken_off() -> None:
