@@ -504,7 +504,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
 
     def _documents(self, found: Arrangement) -> list[Document]:
         documents = documents_of(found, include_scores=self.include_scores)
-        if isinstance(self.index, VectorStoreEngine):
+        if self.embeddings is None and isinstance(self.index, VectorStoreEngine):
             for document in documents:
                 document.id = self.index.stored_id(document.id)
         return documents
@@ -572,7 +572,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = LangSmithRetrieverParams(ls_retriever_name="caus")
         embeddings = self.embeddings
-        if isinstance(self.index, VectorStoreEngine):
+        if embeddings is None and isinstance(self.index, VectorStoreEngine):
             params["ls_vector_store_provider"] = self.index.name
             embeddings = self.index.vector_store.embeddings
         if embeddings is not None:
