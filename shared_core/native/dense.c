@@ -352,7 +352,8 @@ PyObject *unit_vector(PyObject *module, PyObject *array)
     double square = 0.0;
     for (Py_ssize_t i = 0; i < dim; i++)
         square += (double)values[i] * values[i];
+    float scale = (float)(1.0 / sqrt(square));
     for (Py_ssize_t i = 0; i < dim; i++)
-        values[i] *= (float)(1.0 / sqrt(square));
+        values[i] *= scale;
     return unit ? Py_BuildValue("Nd", unit, square) : NULL;
 }

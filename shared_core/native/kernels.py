@@ -112,9 +112,9 @@ def pools(
 
 
 def unit_vector(vector: Vectors) -> tuple[Vectors, float]:
-    """Return a vector scaled to unit length, shape (dim,), and the square of its length.
+    """Return a vector scaled to unit length, shape (dim,), and the square of the length it had.
 
-    Where that is not a normal float32, so may the components be.
+    If that is 0, infinite or NaN, the components mean nothing.
     """
     unit, square = _kernels.unit_vector(vector)
     return np.frombuffer(unit, np.float32), square
