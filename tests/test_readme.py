@@ -264,7 +264,7 @@ def test_what_a_command_is_said_to_print_it_prints(
     """All but what an ellipsis stands for, and where a line is broken."""
     monkeypatch.chdir(README.parent)
     monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "100")
     line, said = _printed(command)
     arguments = shlex.split(line.replace("--output report", f"--output {tmp_path / 'report'}"))
     assert main(arguments[1:]) == 0
