@@ -447,7 +447,7 @@ class CAUS:
         k = self.k if k is None else k
         alpha = self.alpha if alpha is None else alpha
         reader = reader or self.chunk_keys
-        tokenizer = tokenizer_of(engine) if self._selects else None
+        tokenizer = tokenizer_of(engine)
         rankings = [self.rank_pool(pool, k, alpha, reader, tokenizer) for pool in pools]
         if self.expand is None:
             return [self.place(ranking, reader) for ranking in rankings]

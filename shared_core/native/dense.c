@@ -346,14 +346,16 @@ PyObject *unit_vector(PyObject *module, PyObject *array)
     if (borrow(array, &view, "vector", "f", 4) < 0)
         return NULL;
     PyObject *unit = PyByteArray_FromStringAndSize(view.buf, view.len);
-    Py_ssize_t dim = unit ? length(&view) : 0;
+    Py_ssize_t dim = length(&view);
     give_back(&view);
-    float *values = unit ? (float *)PyByteArray_AsString(unit) : NULL;
+    if (!unit)
+        return NULL;
+    float *values = (float *)PyByteArray_AsString(unit);
     double square = 0.0;
     for (Py_ssize_t i = 0; i < dim; i++)
         square += (double)values[i] * values[i];
     float scale = (float)(1.0 / sqrt(square));
     for (Py_ssize_t i = 0; i < dim; i++)
         values[i] *= scale;
-    return unit ? Py_BuildValue("Nd", unit, square) : NULL;
+    return Py_BuildValue("Nd", unit, square);
 }
